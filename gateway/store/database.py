@@ -1,0 +1,143 @@
+"""The lifetime of the key database: opened once, read and written in transactions, found again if lost.
+
+An open SQLite file lives on after it was deleted, renamed or overwritten, and its reader would never
+know. So each use first looks at the file itself; if it is another one, all connections are replaced.
+"""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+import orjson
+from sqlalchemy import URL, text
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+from gateway.errors import GatewayError, KeyStoreUnavailable
+from gateway.store.failures import translated
+from gateway.store.keys import Reader, Writer
+from gateway.store.migrate import BUSY_SECONDS, Opening, other_revision, prepare, uri
+from gateway.store.schema import REVISION
+
+FILE_NAME = "gateway.db"
+GATEWAY_SECRET = "gateway_secret"  # noqa: S105  the name of a row
+
+
+class Store:
+    """The key database under one data directory.
+
+    `async with` opens it as `opening` says (see `migrate.Opening`). `generation` grows whenever the file
+    was found to be another one than before: what was read earlier may then have no meaning any more.
+    All methods raise KeyStoreUnavailable or StorageFull, which name the file and the mend.
+    """
+
+    def __init__(self, data_dir: Path, opening: Opening = "migrate") -> None:
+        self.path = data_dir.absolute() / FILE_NAME
+        self.generation = 0
+        self._opening: Opening = opening
+        self._engine = _engine(self.path)
+        self._file: _File | None = None
+        self._finding = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        await asyncio.to_thread(prepare, self.path, self._opening)
+        try:
+            await self._find_file()
+        except GatewayError:
+            await self._engine.dispose()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._engine.dispose()
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[Reader]:
+        """What the database holds."""
+        async with self._watched() as generation, self._engine.connect() as connection:
+            yield Reader(connection, generation)
+
+    @asynccontextmanager
+    async def write(self) -> AsyncIterator[Writer]:
+        """One transaction: all of it on leaving, nothing of it on an error. Writers wait for each other."""
+        async with self._watched() as generation, self._engine.begin() as connection:
+            # At once, not at the first change: what is read in here is still true when it is written.
+            await connection.exec_driver_sql("BEGIN IMMEDIATE")
+            yield Writer(connection, generation)
+
+    async def secret(self) -> str:
+        """The gateway's own secret: 43 characters, made at the first call, the same for ever after."""
+        async with self.write() as writer:
+            made = secrets.token_urlsafe(32)
+            return await writer.secret(GATEWAY_SECRET, otherwise=made, now=datetime.now(UTC))
+
+    @asynccontextmanager
+    async def _watched(self) -> AsyncIterator[int]:
+        await self._find_file()
+        try:
+            with translated(self.path):
+                yield self.generation
+        except KeyStoreUnavailable:
+            self._file = None  # whatever it was: the next use starts with connections of its own
+            raise
+
+    async def _find_file(self) -> None:
+        with translated(self.path):
+            if self._file is not None and self._file == _look(self.path):
+                return
+            async with self._finding:
+                await self._reopen()
+
+    async def _reopen(self) -> None:
+        before = _look(self.path)
+        if self._file == before:
+            return
+        self._file = None
+        await self._engine.dispose()
+        self.generation += 1
+        async with self._engine.connect() as connection:
+            found = await connection.scalar(text("SELECT version_num FROM alembic_version"))
+        if found != REVISION:
+            raise other_revision(self.path, str(found))
+        # Opening made the log, and may have moved it into the file: only now is this what we watch.
+        self._file = _look(self.path)
+
+
+class _File(NamedTuple):
+    """What tells one file at a path from another, or from itself after a foreign write."""
+
+    device: int
+    inode: int
+    size_bytes: int
+    changed_ns: int
+    log_inode: int
+
+
+def _look(path: Path) -> _File:
+    """The file at `path` as it is now. Its time changes when the log is moved into it: rarely."""
+    # Two calls of microseconds: this database's kind of log works on local disks alone.
+    file = path.stat()
+    try:
+        log_inode = path.with_name(f"{path.name}-wal").stat().st_ino
+    except FileNotFoundError:
+        log_inode = 0
+    return _File(file.st_dev, file.st_ino, file.st_size, file.st_ctime_ns, log_inode)
+
+
+def _engine(path: Path) -> AsyncEngine:
+    return create_async_engine(
+        URL.create(
+            "sqlite+aiosqlite", database=uri(path).partition("?")[0], query={"mode": "rw", "uri": "true"}
+        ),
+        connect_args={"timeout": BUSY_SECONDS, "isolation_level": None},
+        pool_size=2,  # the poll keeps one, a write another: neither waits for the other
+        pool_use_lifo=True,
+        json_serializer=lambda value: orjson.dumps(value).decode(),
+        json_deserializer=orjson.loads,
+    )
