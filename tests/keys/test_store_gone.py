@@ -1,0 +1,208 @@
+"""What a running server does while the file of its keys is gone, broken, locked, or another one."""
+
+import asyncio
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from gateway.keys import Directory, Keyring, directory, token
+from gateway.metrics import Metrics
+from gateway.store import Store
+from tests.keys.serving import EFFECTIVE_SECONDS, NOTICED_SECONDS, Server, known
+from tests.keys.waiting import until
+
+UNKNOWN = token.new("zzzzzzzzzzzz")
+
+HOLD_LOCK = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+connection.execute("BEGIN EXCLUSIVE")
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def delete(path: Path) -> Callable[[], object]:
+    kept = path.read_bytes()
+    for companion in path.parent.glob("gateway.db*"):
+        companion.unlink()
+    return lambda: path.write_bytes(kept)
+
+
+def rename(path: Path) -> Callable[[], object]:
+    path.rename(path.with_name("away.db"))
+    return lambda: path.with_name("away.db").rename(path)
+
+
+def rename_directory(path: Path) -> Callable[[], object]:
+    away = path.parent.with_name("away")
+    path.parent.rename(away)
+    return lambda: away.rename(path.parent)
+
+
+def overwrite(path: Path) -> Callable[[], object]:
+    kept = path.read_bytes()
+    path.write_bytes(b"garbage!" * (len(kept) // 8))
+    return lambda: path.write_bytes(kept)
+
+
+def empty(path: Path) -> Callable[[], object]:
+    kept = path.read_bytes()
+    path.write_bytes(b"")
+    return lambda: path.write_bytes(kept)
+
+
+def replace_by_directory(path: Path) -> Callable[[], object]:
+    path.rename(path.with_name("away.db"))
+    path.mkdir()
+
+    def mend() -> None:
+        path.rmdir()
+        path.with_name("away.db").rename(path)
+
+    return mend
+
+
+def other_revision(path: Path) -> Callable[[], object]:
+    def stamp(revision: str) -> None:
+        changed = path.with_name("changed.db")
+        shutil.copyfile(path, changed)
+        with closing(sqlite3.connect(changed)) as connection, connection:
+            connection.execute("UPDATE alembic_version SET version_num = ?", (revision,))
+        changed.rename(path)
+
+    with closing(sqlite3.connect(path)) as connection:
+        before = connection.execute("SELECT version_num FROM alembic_version").fetchone()[0]
+    stamp("9999")
+    return lambda: stamp(before)
+
+
+def lock(path: Path) -> Callable[[], object]:
+    """Another process holds the file exclusively, which it can only with a copy in its place."""
+    locked = path.with_name("locked.db")
+    shutil.copyfile(path, locked)
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD_LOCK, str(locked)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == b"held\n"
+    locked.rename(path)
+
+    def mend() -> None:
+        holder.communicate(timeout=10)
+
+    return mend
+
+
+@contextmanager
+def log_of_state() -> Iterator[list[str]]:
+    """The events about the store that are logged within."""
+    events: list[str] = []
+    with capture_logs() as lines:
+        yield events
+        events += [line["event"] for line in lines if line["event"].startswith("key_store")]
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [delete, rename, rename_directory, overwrite, empty, replace_by_directory, other_revision, lock],
+)
+async def test_known_keys_go_on_while_the_store_is_gone(
+    tmp_path: Path, harm: Callable[[Path], Callable[[], object]]
+) -> None:
+    """Unknown ones get 503 within 2 s, never 401; it is counted, logged once, and heals by itself."""
+    path = tmp_path / "data" / "gateway.db"
+    async with Store(path.parent, "create") as own:
+        issued = await Keyring(own).create({"name": "known"})
+    async with Store(path.parent) as store:
+        metrics = Metrics()
+        async with Directory(store, metrics) as running:
+            server = Server(running, metrics)
+            with log_of_state() as events:
+                mend = harm(path)
+                try:
+                    await until(lambda: server.says_come_back(UNKNOWN), NOTICED_SECONDS)
+                    assert (server.store_up, server.directory.available) == (0.0, False)
+                    for _ in range(0 if harm is lock else 3):  # under a lock each would take its time
+                        await server.directory.refresh()
+                    assert server.find(issued.token).id == issued.key.id
+                    assert server.refusal("") == "no key"
+                finally:
+                    mend()
+                await until(lambda: not server.says_come_back(UNKNOWN), NOTICED_SECONDS)
+                assert (server.store_up, server.directory.available) == (1.0, True)
+                assert server.find(issued.token).id == issued.key.id
+            assert events == ["key_store_unavailable", "key_store_available"]
+
+
+async def test_uses_are_kept_while_the_store_is_gone(server: Server, store: Store, keyring: Keyring) -> None:
+    """And written when it is back."""
+    issued = await known(server, keyring)
+    away = store.path.rename(store.path.with_name("away.db"))
+    server.find(issued.token)
+    await server.directory.write_uses()
+    away.rename(store.path)
+    await server.directory.write_uses()
+    assert (await keyring.show(issued.key.id)).last_used_at is not None
+
+
+async def test_a_new_database_in_the_place_of_a_deleted_one_is_believed(
+    server: Server, store: Store, keyring: Keyring
+) -> None:
+    """Its keys work, those of the deleted one do not any more, and their streams are told."""
+    lost = await known(server, keyring)
+    for file in store.path.parent.glob("gateway.db*"):
+        file.unlink()
+    async with Store(store.path.parent, "create") as anew:
+        made = await Keyring(anew).create({"name": "new"})
+    await until(lambda: server.refusal(made.token) is None, NOTICED_SECONDS)
+    await until(lambda: server.refusal(lost.token) == "unknown key", NOTICED_SECONDS)
+    assert (lost.key.id, None) in server.told
+
+
+async def test_a_backup_put_back_is_believed(server: Server, store: Store, keyring: Keyring) -> None:
+    """What was made after it is gone, what was revoked after it lives, though versions went back."""
+    kept = await known(server, keyring)
+    with (
+        closing(sqlite3.connect(store.path)) as source,
+        closing(sqlite3.connect(store.path.with_name("backup.db"))) as target,
+    ):
+        source.backup(target)
+    later = await known(server, keyring)
+    await keyring.revoke(kept.key.id)
+    await until(lambda: server.refusal(kept.token) is not None, EFFECTIVE_SECONDS)
+    with (
+        closing(sqlite3.connect(store.path.with_name("backup.db"))) as source,
+        closing(sqlite3.connect(store.path)) as target,
+    ):
+        source.backup(target)
+    await until(lambda: server.refusal(kept.token) is None, NOTICED_SECONDS)
+    await until(lambda: server.refusal(later.token) == "unknown key", NOTICED_SECONDS)
+
+
+async def test_a_poll_does_not_hold_up_the_event_loop(server: Server, store: Store, keyring: Keyring) -> None:
+    """While another process keeps the store busy, the loop turns and keys are found."""
+    issued = await known(server, keyring)
+    mend = lock(store.path)
+    try:
+        refreshing = asyncio.create_task(server.directory.refresh())
+        turns = 0
+        async with asyncio.timeout(directory.STALL_SECONDS + 1):
+            while server.directory.available:
+                await asyncio.sleep(0.01)
+                server.find(issued.token)
+                turns += 1
+        assert turns > 20
+    finally:
+        mend()
+    await refreshing
