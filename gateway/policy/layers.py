@@ -9,14 +9,13 @@ from gateway.policy.spellings import (
     CHAT_OUTPUT_CAP,
     TEMPLATE_KWARGS,
     THINKING,
-    WORDS,
+    WORD_FIELDS,
     Matter,
     Path,
     said,
     speaks,
 )
 
-_THINKING_FIELDS = frozenset(path[0] for path in WORDS)
 _CONTESTED = frozenset(path[0] for matter in (THINKING, CHAT_OUTPUT_CAP) for path in matter.spellings)
 
 
@@ -52,4 +51,4 @@ def _takes(route: Route, name: str) -> bool:
     """What changes a template goes where one is rendered, all else where tokens are made."""
     if name == TEMPLATE_KWARGS:
         return route.has_template
-    return route.generates or (route.has_template and name in _THINKING_FIELDS)
+    return route.generates or (route.has_template and name in WORD_FIELDS)

@@ -4,9 +4,9 @@ Precedence, lowest first: model defaults, variant defaults, key defaults, the ca
 force. Defaults are therefore filled in from the highest down, each into what is still silent.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from gateway.errors import InvalidRequest
 from gateway.keys import Key
@@ -19,8 +19,7 @@ from gateway.policy.routes import Route
 from gateway.settings import Model, Policy
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(NamedTuple):
     """The body to send and what the relay must know about it.
 
     `include_usage`: the caller asked for usage on the stream. `choices`: n for each prompt. `dropped`: dotted
@@ -33,7 +32,7 @@ class Prepared:
     include_usage: bool
     choices: int
     dropped: tuple[str, ...]
-    sources: dict[str, str] = field(default_factory=dict)
+    sources: Mapping[str, str] = MappingProxyType({})
 
 
 def apply(body: dict[str, Any], *, route: str, target: Target, key: Key, policy: Policy) -> Prepared:
@@ -49,7 +48,7 @@ def explain(body: dict[str, Any], *, route: str, target: Target, key: Key, polic
     """What `apply` would answer, with `sources`. It is the same code with the writers noted down."""
     written: dict[str, str] = {}
     prepared = _prepare(body, route, target, key, policy, written)
-    return replace(prepared, sources={path: written.get(path, "caller") for path in leaves(prepared.body)})
+    return prepared._replace(sources={path: written.get(path, "caller") for path in leaves(prepared.body)})
 
 
 def _prepare(

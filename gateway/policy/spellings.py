@@ -34,6 +34,7 @@ WORDS: tuple[Path, ...] = (
     ("output_config", "effort"),
     ("thinking",),
 )
+WORD_FIELDS = frozenset(path[0] for path in WORDS)
 _CHAT_CAPS: tuple[Path, ...] = (("max_completion_tokens",), ("max_tokens",))
 
 # A default effort stays beside the caller's switch: how much to think is not whether to think.

@@ -10,7 +10,7 @@ from typing import Any
 
 from gateway.policy.merge import Written
 from gateway.policy.routes import Route
-from gateway.policy.spellings import SWITCH, TEMPLATE_KWARGS, WORDS, Path, said, speaks
+from gateway.policy.spellings import SWITCH, TEMPLATE_KWARGS, WORD_FIELDS, WORDS, Path, said, speaks
 
 _ENABLE = "enable_thinking"
 _THINKING_TYPES = {"enabled": True, "adaptive": True, "disabled": False}
@@ -18,7 +18,7 @@ _THINKING_TYPES = {"enabled": True, "adaptive": True, "disabled": False}
 
 def spell_out(body: dict[str, Any], route: Route, written: Written) -> None:
     """Write `enable_thinking` where a word on thinking stands in `body` that the engine would not act on."""
-    if not route.has_template or speaks(body, SWITCH):
+    if not route.has_template or WORD_FIELDS.isdisjoint(body) or speaks(body, SWITCH):
         return
     wanted = _unheard(body, route)
     if wanted is None:
