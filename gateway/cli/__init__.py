@@ -1,0 +1,48 @@
+"""The command line: what can be typed after `gateway`. What a command does is in the room it calls."""
+
+import os
+from typing import Annotated
+
+import typer
+
+from gateway import __version__
+from gateway.cli import check, keys
+
+app = typer.Typer(
+    help="API keys, limits and default parameters in front of a vLLM engine.",
+    no_args_is_help=True,
+    pretty_exceptions_show_locals=False,  # a local may be a secret
+)
+app.add_typer(keys.app, name="keys")
+app.command()(check.check)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"vllm-gateway {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """API keys, limits and default parameters in front of a vLLM engine."""
+
+
+@app.command()
+def serve() -> None:
+    """Serve until told to stop. Settings come from GATEWAY_* variables and gateway.toml (GATEWAY_CONFIG)."""
+    from gateway.settings import SettingsError, load
+
+    try:
+        loaded = load(None, os.environ)
+    except SettingsError as error:
+        for problem in error.problems:
+            typer.echo(f"gateway: {problem}", err=True)
+        raise typer.Exit(1) from error
+    from gateway.app import run  # the server's libraries load for this command alone
+
+    raise typer.Exit(run(loaded))
