@@ -1,0 +1,7 @@
+"""Bytes to and from the engine: opened once, passed as they come, closed exactly once."""
+
+from gateway.relay.call import Call, Calls
+from gateway.relay.caller import CALLER, Caller
+from gateway.relay.relay import Out, Passage, Relay
+
+__all__ = ["CALLER", "Call", "Caller", "Calls", "Out", "Passage", "Relay"]

@@ -1,0 +1,174 @@
+"""One call's way to an engine and back: opened, answered or streamed, and closed on every path.
+
+A status goes out only once the engine's is known. A non-streamed answer is read whole first, so that
+an engine which dies in the middle of it is a 502 and no torn 200; a stream passes as it comes, and
+one that breaks ends with an error event and without `[DONE]`.
+"""
+
+import asyncio
+import time
+from typing import NamedTuple
+
+from starlette.types import Send
+
+from gateway.engines import ConnectFailed, Engine, EngineFailure, Exchange, Registry
+from gateway.errors import EngineError, GatewayError, Headers
+from gateway.metrics import Metrics
+from gateway.relay.call import Call
+from gateway.relay.caller import Caller
+from gateway.relay.events import EventStream
+from gateway.relay.stream import Pace, Stream
+from gateway.relay.translate import not_json, refusal
+from gateway.settings import Model, Settings
+from gateway.usage import in_answer
+
+STREAM_HEADERS: Headers = [(b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
+
+
+class Passage(NamedTuple):
+    """What is sent, and what the answer will look like."""
+
+    route: str
+    model: Model
+    body: bytes
+    include_usage: bool
+    choices: int
+
+
+class Out(NamedTuple):
+    """The way back to the caller: ASGI's `send` and the connection itself."""
+
+    send: Send
+    caller: Caller
+
+
+class Relay:
+    """Takes calls to the engines of one registry."""
+
+    def __init__(self, registry: Registry, metrics: Metrics, settings: Settings) -> None:
+        self._registry = registry
+        self._inflight = metrics.traffic.inflight
+        self._headers = _engine_headers(settings)
+        self.configure(settings)
+
+    def configure(self, settings: Settings) -> None:
+        """From the next call on these times hold."""
+        self._first_byte_seconds = settings.engine.first_byte_timeout_seconds
+        self._pace = Pace(settings.engine.idle_timeout_seconds, settings.server.heartbeat_seconds)
+
+    async def run(self, call: Call, passage: Passage, out: Out) -> None:
+        """Answer the call. Raises GatewayError if nothing was sent yet; later failures end the stream."""
+        model = passage.model.id
+        self._inflight[model] = self._inflight.get(model, 0) + 1
+        exchange: Exchange | None = None
+        try:
+            engine, exchange = await self._open(call, passage)
+            await self._answer(call, passage, engine, exchange, out)
+        finally:
+            if exchange is not None:
+                exchange.close()
+            self._inflight[model] -= 1
+
+    async def _open(self, call: Call, passage: Passage) -> tuple[Engine, Exchange]:
+        """The request handed to the first engine that takes it."""
+        headers = [*self._headers, (b"x-request-id", call.record.request_id.encode())]
+        error: GatewayError | None = None
+        for engine in self._registry.engines_of(passage.model):
+            try:
+                exchange = await engine.client.send(b"POST", passage.route.encode(), headers, passage.body)
+            except ConnectFailed as failure:
+                error = self._failed(engine, failure)
+            else:
+                call.record.sent = time.monotonic()
+                call.due = call.record.sent + self._first_byte_seconds
+                return engine, exchange
+        raise error or EngineError("No engine is configured for this model.")
+
+    async def _answer(
+        self, call: Call, passage: Passage, engine: Engine, exchange: Exchange, out: Out
+    ) -> None:
+        try:
+            await exchange.head()
+        except EngineFailure as failure:
+            raise self._failed(engine, failure) from failure
+        engine.note_success()
+        if exchange.status >= 300:
+            raise refusal(exchange.status, exchange.headers, await self._whole(call, engine, exchange))
+        content_type = _content_type(exchange.headers)
+        if content_type.startswith(b"text/event-stream"):
+            await self._stream(call, passage, engine, exchange, out)
+        elif content_type.startswith(b"application/json"):
+            await self._plain(call, engine, exchange, out)
+        else:
+            raise not_json(exchange.status, content_type)
+
+    async def _whole(self, call: Call, engine: Engine, exchange: Exchange) -> bytes:
+        parts = []
+        try:
+            while not exchange.complete:
+                parts.append(await exchange.chunk())
+                call.expect(self._pace.idle_seconds)
+        except EngineFailure as failure:
+            raise self._failed(engine, failure) from failure
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    async def _plain(self, call: Call, engine: Engine, exchange: Exchange, out: Out) -> None:
+        body = await self._whole(call, engine, exchange)
+        call.finished = True
+        call.record.usage = in_answer(body)
+        headers = [*_passed_on(exchange.headers), (b"content-length", b"%d" % len(body))]
+        with out.caller.together():
+            await out.send({"type": "http.response.start", "status": exchange.status, "headers": headers})
+            await out.send({"type": "http.response.body", "body": body})
+
+    async def _stream(
+        self, call: Call, passage: Passage, engine: Engine, exchange: Exchange, out: Out
+    ) -> None:
+        headers = [*_passed_on(exchange.headers), *STREAM_HEADERS]
+        events = EventStream(include_usage=passage.include_usage, choices=passage.choices)
+        stream = Stream(call, out.caller, exchange, events, self._pace)
+        await out.send({"type": "http.response.start", "status": exchange.status, "headers": headers})
+        error: GatewayError | None
+        try:
+            await stream.pass_on()
+            error = None if stream.complete else _cut_short()
+        except EngineFailure as failure:
+            failed = self._failed(engine, failure)
+            error = None if stream.complete else failed
+        except asyncio.CancelledError:
+            error = call.take_reason()
+            if error is None:
+                raise
+        await stream.end(out.send, error)
+
+    def _failed(self, engine: Engine, failure: EngineFailure) -> GatewayError:
+        engine.note_failure()
+        if isinstance(failure, ConnectFailed):
+            return self._registry.unreachable(engine, str(failure))
+        return EngineError("The engine broke off before its answer was complete.", cause=repr(failure))
+
+
+def _engine_headers(settings: Settings) -> Headers:
+    """What an engine gets of headers: none of the caller's."""
+    headers: Headers = [
+        (b"content-type", b"application/json"),
+        (b"accept", b"application/json, text/event-stream"),
+        (b"accept-encoding", b"identity"),
+    ]
+    if settings.upstream_api_key is not None:
+        headers.append((b"authorization", b"Bearer " + settings.upstream_api_key.get_secret_value().encode()))
+    return headers
+
+
+def _passed_on(headers: Headers) -> Headers:
+    return [(name, value) for name, value in headers if name in (b"content-type", b"content-encoding")]
+
+
+def _content_type(headers: Headers) -> bytes:
+    return next((value.lower() for name, value in headers if name == b"content-type"), b"")
+
+
+def _cut_short() -> EngineError:
+    return EngineError(
+        "The engine ended the stream before the answer was complete.", cause="closed without [DONE]"
+    )
