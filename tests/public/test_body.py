@@ -1,0 +1,79 @@
+"""A body is one JSON object in strict UTF-8, or a clear 400; nothing two parsers read differently passes."""
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.errors import GatewayError, InvalidJson, QueueFull
+from gateway.public.body import MAX_DEPTH, Bodies, parse
+
+INTEGERS = st.integers(-(2**63), 2**64 - 1)
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+SCALARS = st.none() | st.booleans() | INTEGERS | FLOATS | st.text()
+JSON = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=30)
+
+
+@given(st.dictionaries(st.text(), JSON))
+def test_what_is_valid_arrives_with_its_order_and_values(body: dict[str, object]) -> None:
+    """Order, integers and floats keep their values through parse and serialisation."""
+    raw = orjson.dumps(body)
+    assert orjson.dumps(parse(raw)) == raw
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"", b" ", b"[1]", b'"x"', b"5", b"null", b"true", b"{", b'{"a":1}{"b":2}',
+        b'\xef\xbb\xbf{"model":"m"}', b'{"model":"m\xff"}', b'{"a":"\\ud800"}',
+        b'{"temperature":NaN}', b'{"top_p":1e400}', b'{"logit_bias":{"1":-Infinity}}',
+        b'{"a":18446744073709551616}', b'{"a":[-9223372036854775809]}', b'{"a":{"b":' + b"9" * 5000 + b"}}",
+        b"[" * 20_000 + b"]" * 20_000, b'{"x":' + b"[" * 200_000 + b"]" * 200_000 + b"}",
+        '{"model":"m"}'.encode("utf-16"),
+    ],
+)  # fmt: skip
+def test_what_is_not_one_json_object_is_refused(raw: bytes) -> None:
+    """Each is a 400 in our shape whose text holds none of the raw bytes."""
+    with pytest.raises(InvalidJson) as refused:
+        parse(raw)
+    assert "\ufffd" not in refused.value.message
+
+
+@pytest.mark.parametrize(
+    "raw", [b'{"a":1e300}', b'{"a":18446744073709551615}', b'{"a":"99999999999999999999"}']
+)
+def test_large_but_exact_numbers_pass(raw: bytes) -> None:
+    """A float beyond 64 bits is a float, and digits in a string are text."""
+    assert "a" in parse(raw)
+
+
+def test_of_duplicate_names_the_last_wins_once_and_for_all() -> None:
+    """The engine is sent one name, so it cannot take the other."""
+    assert orjson.dumps(parse(b'{"model":"a","model":"b"}')) == b'{"model":"b"}'
+
+
+@pytest.mark.parametrize(("depth", "passes"), [(MAX_DEPTH, True), (MAX_DEPTH + 1, False)])
+def test_depth_has_a_limit(depth: int, passes: bool) -> None:
+    """Whatever walks the body after this may recurse."""
+    raw = b'{"a":' * (depth - 1) + b"{}" + b"}" * (depth - 1)
+    if passes:
+        parse(raw)
+    else:
+        with pytest.raises(InvalidJson):
+            parse(raw)
+
+
+def test_bodies_return_what_they_took() -> None:
+    """The memory for bodies is shared; a refused one leaves nothing behind."""
+    bodies = Bodies(100)
+    with bodies.hold() as first:
+        first.grow(60)
+        with pytest.raises(QueueFull), bodies.hold() as second:
+            second.grow(60)
+        assert bodies.held_bytes == 60
+    assert bodies.held_bytes == 0
+
+
+def test_an_error_of_a_body_is_one_of_ours() -> None:
+    """No parser's exception leaves the room."""
+    assert issubclass(InvalidJson, GatewayError)
