@@ -1,0 +1,5 @@
+"""The ops port: metrics, readiness and the admin API. Never reachable through the public port."""
+
+from gateway.ops.application import Parts, build
+
+__all__ = ["Parts", "build"]
