@@ -1,0 +1,50 @@
+"""The first API key: made once through the gateway's own command line, kept where the curl line reads it."""
+
+import json
+import os
+import subprocess
+
+from deploy.local import probe
+from deploy.local.places import Places
+from deploy.local.ports import Ports
+from deploy.local.problem import Problem
+
+
+def ensure(places: Places) -> None:
+    """Makes the key unless its file is there. Raises Problem if the gateway's command fails."""
+    if places.first_key.exists():
+        return
+    done = subprocess.run(
+        [places.programs / "gateway", "keys", "create", "--name", "first", "--json"],
+        env={**os.environ, "GATEWAY_DATA_DIR": str(places.data)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise Problem(f"The first key could not be made: {(done.stderr or done.stdout).strip()}")
+    _write_privately(places, json.loads(done.stdout)["key"])
+
+
+def _write_privately(places: Places, key: str) -> None:
+    beside = places.data / ".first-key.new"
+    beside.unlink(missing_ok=True)
+    # Private from the first moment, and whole from the first moment under its own name.
+    beside.touch(mode=0o600)
+    beside.write_text(key + "\n", encoding="ascii")
+    beside.rename(places.first_key)
+
+
+def read(places: Places) -> str:
+    """The key. Raises FileNotFoundError before it was made."""
+    return places.first_key.read_text(encoding="ascii").strip()
+
+
+def check(places: Places, ports: Ports) -> None:
+    """Returns if the gateway accepts the key. Raises Problem if it was revoked or belongs to other data."""
+    answer = probe.get(f"http://127.0.0.1:{ports.gateway}/v1/models", key=read(places))
+    if answer.status == 401:
+        raise Problem(
+            f"The gateway does not accept the key in {places.first_key} any more (revoked, perhaps). For a "
+            f"new one, remove that file and run make up again."
+        )

@@ -1,0 +1,143 @@
+"""`make up` and `make down`: the whole stack, from what is on this machine to a line that can be pasted."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from deploy.local import (
+    authority,
+    configuration,
+    engine,
+    first_key,
+    locks,
+    models,
+    ports,
+    preflight,
+    probe,
+    services,
+    supervision,
+)
+from deploy.local.engine import ServedModel
+from deploy.local.places import Places
+from deploy.local.ports import Ports
+from deploy.local.problem import Problem
+from deploy.local.progress import console, step
+from deploy.local.watch import Watch
+
+ENGINE_START_SECONDS = 900.0
+OTHERS_START_SECONDS = 60.0
+DATA_BYTES = 200_000_000
+PROMPT = "What is the capital of France? Answer in one sentence."
+
+
+def up(places: Places) -> None:
+    """Starts the stack, or finds it running, waits until it answers, and prints how it is called.
+
+    Raises Problem if it does not come up; what was started is stopped again then.
+    """
+    preflight.check_engine()
+    _prepare_folders(places)
+    with locks.held(places.run, "starting this stack"):
+        engine.install()
+        model = models.smollm2()
+        if not supervision.running(places):
+            _start_and_wait(places, model)
+        else:
+            _revive(places)
+            _wait(places, ports.load(_ports_file(places)))
+    print(invitation(places, ports.load(_ports_file(places)), model))
+
+
+def _start_and_wait(places: Places, model: ServedModel) -> None:
+    try:
+        _wait(places, _start(places, model))
+    except BaseException:
+        # Half a stack would only be in the way of the next try.
+        down(places)
+        raise
+
+
+def _start(places: Places, model: ServedModel) -> Ports:
+    with step("Stopping what an earlier run left behind") as progress:
+        supervision.stop(places, progress)
+    chosen = _choose_ports(places)
+    configuration.write_if_absent(places.config, model.id, chosen.engine)
+    ports.save(chosen, _ports_file(places))
+    supervision.start(places, services.of_stack(places, chosen, model))
+    return chosen
+
+
+def _prepare_folders(places: Places) -> None:
+    places.data.mkdir(mode=0o700, exist_ok=True)
+    for folder in (places.run, places.logs):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    preflight.check_space(places.data, DATA_BYTES)
+
+
+def _choose_ports(places: Places) -> Ports:
+    named = configuration.engine_port(places.config)
+    wanted = replace(Ports(), engine=named) if named else Ports()
+    chosen = ports.choose(wanted)
+    for line in ports.moved(wanted, chosen):
+        console().print(f"  {line}")
+    if named and named != chosen.engine:
+        configuration.move_engine(places.config, named, chosen.engine)
+        console().print(f"  Changed the engine's address in {places.config}.")
+    return chosen
+
+
+def _ports_file(places: Places) -> Path:
+    return places.run / "ports.json"
+
+
+def _revive(places: Places) -> None:
+    for state in supervision.states(places).values():
+        if state.state not in {"RUNNING", "STARTING", "BACKOFF"}:
+            supervision.start_service(places, state.name)
+
+
+def _wait(places: Places, at: Ports) -> None:
+    watch = Watch(places)
+    with step("Starting gateway and Caddy") as progress:
+        health = f"http://127.0.0.1:{at.gateway}/healthz"
+        watch.until(lambda: probe.get(health).status == 200, progress, OTHERS_START_SECONDS)
+        watch.until(lambda: _exported(places), progress, OTHERS_START_SECONDS)
+        first_key.ensure(places)
+    with step("Starting the engine: it loads the model (about a minute)") as progress:
+        ready = f"http://127.0.0.1:{at.ops}/readyz"
+        watch.until(lambda: probe.get(ready).status == 200, progress, ENGINE_START_SECONDS)
+    first_key.check(places, at)
+    through_caddy = f"https://localhost:{at.https}/healthz"
+    if (answer := probe.get(through_caddy, roots=places.ca_bundle)).status != 200:
+        raise Problem(f"{through_caddy} does not answer: {answer.body.decode(errors='replace')}")
+
+
+def _exported(places: Places) -> bool:
+    try:
+        authority.export(places, authority.system_roots())
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def down(places: Places) -> None:
+    """Stops the stack and leaves no process of it; calls under way may finish first."""
+    with step("Stopping the stack") as progress:
+        supervision.stop(places, progress)
+
+
+def invitation(places: Places, at: Ports, model: ServedModel) -> str:
+    """What `make up` prints: the base URL, the model, and a line that answers when it is pasted."""
+    body = f'{{"model": "default", "messages": [{{"role": "user", "content": "{PROMPT}"}}]}}'
+    data = places.data.relative_to(places.checkout)
+    curl = (
+        f"curl {_past_proxies()}--cacert {data / places.ca_bundle.name} {at.base_url}/chat/completions "
+        f'-H "Authorization: Bearer $(cat {data / places.first_key.name})" '
+        f"-H 'Content-Type: application/json' -d '{body}'"
+    )
+    return f"\nBase URL: {at.base_url}\nModel: {model.id} (alias: default)\n\n{curl}\n"
+
+
+def _past_proxies() -> str:
+    named = {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"}
+    return "--noproxy localhost " if named & {name for name, value in os.environ.items() if value} else ""

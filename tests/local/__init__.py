@@ -1,0 +1,1 @@
+"""The local mode: what `make up` is made of."""

@@ -1,0 +1,125 @@
+"""The main job, as a person does it: `make up` in a fresh checkout, paste the line, `make down`."""
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deploy.local import session
+from deploy.local.places import CHECKOUT, Places
+from tests.local.test_supervision import wait_until
+
+pytestmark = pytest.mark.skipif(not shutil.which("curl"), reason="the printed line needs curl")
+
+UP_SECONDS = 1_800
+AGAIN_SECONDS = 60
+
+
+class Checkout:
+    """A copy of this checkout as git would give it: nothing that was made here before."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        listed = subprocess.run(
+            ["git", "ls-files", "-co", "--exclude-standard", "-z"],
+            cwd=CHECKOUT,
+            capture_output=True,
+            check=True,
+        ).stdout
+        for name in os.fsdecode(listed).strip("\0").split("\0"):
+            if (CHECKOUT / name).exists():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(CHECKOUT / name, folder / name)
+
+    def make(self, target: str, seconds: float = AGAIN_SECONDS) -> str:
+        """What a target prints, once it has succeeded."""
+        done = subprocess.run(
+            ["make", "--no-print-directory", target],
+            cwd=self.folder, capture_output=True, text=True, timeout=seconds, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def paste(self, printed: str) -> str:
+        """What the printed curl line prints when it is pasted into a shell."""
+        (line,) = [line for line in printed.splitlines() if line.startswith("curl ")]
+        return subprocess.run(
+            ["sh", "-c", line], cwd=self.folder, capture_output=True, text=True, timeout=60, check=True
+        ).stdout
+
+    def processes(self) -> list[session.Process]:
+        """The processes of the stack in it."""
+        leader = session.recorded(Places(self.folder).pid_file)
+        return session.members(leader, self.folder) if leader else []
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
+    """A fresh checkout."""
+    fresh = Checkout(tmp_path_factory.mktemp("fresh").resolve() / "checkout")
+    yield fresh
+    if fresh.processes():
+        fresh.make("down", UP_SECONDS)
+
+
+@pytest.fixture(scope="module")
+def printed(checkout: Checkout) -> str:
+    """What the first `make up` printed."""
+    return checkout.make("up", UP_SECONDS)
+
+
+def test_line_answers(checkout: Checkout, printed: str) -> None:
+    """The printed line, pasted, answers in English."""
+    assert "The capital of France is Paris" in checkout.paste(printed)
+
+
+def test_again(checkout: Checkout, printed: str) -> None:
+    """A second `make up` prints the same line and starts nothing new."""
+    before = checkout.processes()
+    assert checkout.make("up") == printed
+    assert checkout.processes() == before
+
+
+def test_status(checkout: Checkout, printed: str) -> None:
+    """`make status` names the services, the model and the address, and all is well."""
+    shown = checkout.make("status")
+    for word in ("engine", "gateway", "caddy", "running", "smollm2-135m", "https://localhost:"):
+        assert word in shown
+    assert shown.count("ok") == 3
+    assert printed
+
+
+def test_gateway_that_crashes(checkout: Checkout, printed: str) -> None:
+    """The gateway, killed, is back within seconds, and the line still answers."""
+    gateway = _gateway(checkout)
+    os.kill(gateway, signal.SIGKILL)
+    wait_until(lambda: _gateway(checkout) not in (0, gateway))
+    assert "Paris" in checkout.paste(printed)
+
+
+def _gateway(checkout: Checkout) -> int:
+    for process in checkout.processes():
+        if b"gateway\0serve" in Path(f"/proc/{process.id}/cmdline").read_bytes():
+            return process.id
+    return 0
+
+
+def test_down(checkout: Checkout, printed: str) -> None:
+    """`make down` leaves no process, and what it keeps is what the next `make up` needs."""
+    assert printed
+    members = checkout.processes()
+    assert len(members) > 4
+    checkout.make("down", UP_SECONDS)
+    assert not [process for process in members if _lives(process)]
+    assert (checkout.folder / "data" / "first-key").stat().st_mode & 0o777 == 0o600
+
+
+def _lives(process: session.Process) -> bool:
+    try:
+        return b") Z " not in Path(f"/proc/{process.id}/stat").read_bytes()
+    except FileNotFoundError:
+        return False
