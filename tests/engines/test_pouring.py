@@ -121,7 +121,7 @@ async def test_a_sink_that_paused_at_the_end_leaves_a_connection_that_is_read(en
         exchange.close()
         assert client.pool.idle_connections == 1
         await engine.open_gate("end")
-        await engine.wait(open=0)
+        await until(lambda: client.pool.idle_connections == 0)
 
 
 @on_each_loop
@@ -137,7 +137,6 @@ async def test_closing_a_paused_exchange_ends_its_pouring(engine: FakeEngine) ->
         exchange.close()
         with pytest.raises(ConnectionLost):
             await pouring
-        connection.resume()
         await engine.wait(open=0, timeout_seconds=1)
 
 

@@ -125,7 +125,8 @@ async def test_what_came_before_the_cut_is_handed_out(engine: FakeEngine) -> Non
 async def test_the_end_of_a_long_body_may_come_alone(engine: FakeEngine) -> None:
     """The bound for what holds no body counts from the last byte of a body."""
     body = b"x" * 300 * KIB
-    await engine.script([send(CHUNKED + answers.chunk(body)), {"gate": "end"}, send(answers.chunk(b""))])
+    end = send(b"0\r\nx-trailer: 1\r\n\r\n", split=1, pace=0.001)
+    await engine.script([send(CHUNKED + answers.chunk(body)), {"gate": "end"}, end])
     async with client_of(engine) as client:
         exchange = await post(client)
         taken = b""
