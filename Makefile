@@ -66,6 +66,10 @@ check: $(DEVELOPMENT)  ## Format, lint, types, import contracts: the same for pe
 test: tools check  ## All checks and all tests; installs what they need
 	@$(BIN)/pytest
 
+.PHONY: bench
+bench: install  ## Measure the gateway beside nginx and a prototype: BENCH_KIT=folder of a load kit (docs/performance.md)
+	@bench/run.sh $(BENCH_ARGS)
+
 .PHONY: lock
 lock:  ## Pin all dependencies anew (needs uv: UV=path)
 	@printf 'hatchling\neditables\n' | $(COMPILE) --extra local pyproject.toml - -o requirements.lock

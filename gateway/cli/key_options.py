@@ -27,14 +27,22 @@ DataDir = Annotated[
 ]
 Name = Annotated[str, typer.Option("--name", help="Who or what uses the key.")]
 NewName = Annotated[str | None, typer.Option("--name", help="Another name.")]
-Rpm = Annotated[str | None, typer.Option("--rpm", metavar=_LIMIT, help="Requests per minute.")]
-Tpm = Annotated[str | None, typer.Option("--tpm", metavar=_LIMIT, help="Tokens per minute.")]
+Rpm = Annotated[
+    str | None, typer.Option("--rpm", metavar=_LIMIT, help="Requests per minute (kept, not yet enforced).")
+]
+Tpm = Annotated[
+    str | None, typer.Option("--tpm", metavar=_LIMIT, help="Tokens per minute (kept, not yet enforced).")
+]
 MaxParallel = Annotated[
     str | None, typer.Option("--max-parallel", metavar=_LIMIT, help="Requests running at once.")
 ]
-TokensPerDay = Annotated[str | None, typer.Option("--tokens-per-day", metavar=_LIMIT, help="Tokens per day.")]
+TokensPerDay = Annotated[
+    str | None,
+    typer.Option("--tokens-per-day", metavar=_LIMIT, help="Tokens per day (kept, not yet enforced)."),
+]
 TokensPerMonth = Annotated[
-    str | None, typer.Option("--tokens-per-month", metavar=_LIMIT, help="Tokens per month.")
+    str | None,
+    typer.Option("--tokens-per-month", metavar=_LIMIT, help="Tokens per month (kept, not yet enforced)."),
 ]
 Models = Annotated[
     str | None, typer.Option("--models", metavar="A,B|none", help="Model ids it may use; none: all.")
@@ -46,14 +54,24 @@ Expires = Annotated[
     ),
 ]
 Priority = Annotated[
-    str | None, typer.Option("--priority", metavar="interactive|batch", help="Default: interactive.")
+    str | None,
+    typer.Option(
+        "--priority", metavar="interactive|batch", help="Default: interactive (kept, not yet enforced)."
+    ),
 ]
 Weight = Annotated[
-    str | None, typer.Option("--weight", metavar="N|none", help="Its share when keys compete; default: 1.")
+    str | None,
+    typer.Option(
+        "--weight", metavar="N|none", help="Its share when keys compete, default 1 (kept, not yet enforced)."
+    ),
 ]
 CacheGroup = Annotated[
     str | None,
-    typer.Option("--cache-group", metavar="G|none", help="Keys of one group share the prefix cache."),
+    typer.Option(
+        "--cache-group",
+        metavar="G|none",
+        help="Keys of one group share the prefix cache (kept, not yet enforced).",
+    ),
 ]
 Defaults = Annotated[
     str | None, typer.Option("--defaults", metavar=_OBJECT, help="Parameters where callers are silent.")

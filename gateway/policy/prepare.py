@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from gateway.errors import InvalidRequest
 from gateway.keys import Key
-from gateway.policy import caps, routes, spellings, streaming, thinking
+from gateway.policy import caps, media, routes, spellings, streaming, thinking
 from gateway.policy.catalogue import Target
 from gateway.policy.fields import drop
 from gateway.policy.layers import Layer
@@ -56,6 +56,8 @@ def _prepare(
 ) -> Prepared:
     row = routes.find(route)
     _check_served(target.model, route)
+    if row.has_template:
+        media.check(body, policy.media)
     dropped = drop(body, allow_chat_template=target.model.allow_chat_template)
     forces = _layers(key.force, "key.force", target.force, row)
     for layer in forces:

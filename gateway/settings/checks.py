@@ -33,10 +33,33 @@ def same_port(settings: Settings) -> Iterator[str]:
         yield f"GATEWAY_PORT and GATEWAY_OPS_PORT are both {settings.port}: give each listener its own port"
 
 
+# Names that scripts may rely on already, of parts that are still to come.
+NOT_IN_FORCE = (
+    "limits.default.rpm", "limits.default.tpm", "limits.default.tokens_per_day",
+    "limits.default.tokens_per_month", "budgets", "admission", "usage", "files", "batches",
+)  # fmt: skip
+NOT_IN_FORCE_OF_A_MODEL = ("cache_isolation", "max_inflight")
+
+
 def unused(settings: Settings) -> Iterator[str]:
-    """A warning about a setting that another one makes ineffective."""
+    """Warnings about settings without effect: another one stands above, or this version lacks the part."""
     if settings.models and settings.upstream_url:
         yield "GATEWAY_UPSTREAM_URL is not used, because there are [[models]]"
+    usual = Settings()
+    for name in NOT_IN_FORCE:
+        if _at(settings, name) != _at(usual, name):
+            yield f"{name} is set, and this version does not act on it yet"
+    for model in settings.models:
+        for name in NOT_IN_FORCE_OF_A_MODEL:
+            if getattr(model, name) != type(model).model_fields[name].default:
+                yield f"{name} of model {model.id} is set, and this version does not act on it yet"
+
+
+def _at(settings: Settings, name: str) -> object:
+    value: object = settings
+    for part in name.split("."):
+        value = getattr(value, part)
+    return value
 
 
 def _claimed(models: object) -> Iterator[tuple[Where, str]]:

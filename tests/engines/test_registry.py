@@ -3,7 +3,6 @@
 import asyncio
 from typing import Any
 
-import pytest
 from structlog.testing import capture_logs
 
 from gateway.engines import Registry
@@ -88,68 +87,6 @@ async def test_the_models_of_an_engine_that_is_away_stay_known(engine: FakeEngin
 
 
 @on_each_loop
-async def test_the_upstreams_key_is_shown_to_it(engine: FakeEngine) -> None:
-    """As a bearer token."""
-    async with registry(engine, upstream_api_key="engine-key"):
-        pass
-    [request] = await engine.requests("/v1/models")
-    assert request.header("authorization") == "Bearer engine-key"
-
-
-@pytest.mark.parametrize(
-    ("steps", "reason"),
-    [
-        (scripts.error(401, "Unauthorized"), "GATEWAY_UPSTREAM_API_KEY"),
-        (scripts.error(500, "Boom"), "500"),
-        (scripts.answer("<html>", content_type="text/html"), "no list of models"),
-        (scripts.answer("[1]"), "no list of models"),
-        (scripts.answer('{"data": [{"id": 5}]}'), "no list of models"),
-        (scripts.answer('{"data": ["fake-model"]}'), "no list of models"),
-        (scripts.models(), "no model"),
-        (scripts.models("*"), "no model"),
-        (scripts.garbage(), "HTTP"),
-    ],
-)
-@on_each_loop
-async def test_an_upstream_without_models_is_not_ready_and_says_why(
-    engine: FakeEngine, steps: scripts.Steps, reason: str
-) -> None:
-    """The operator reads in /readyz what is wrong; the key is not in it."""
-    await engine.script(steps, path="/v1/models")
-    async with registry(engine, upstream_api_key="engine-key") as known:
-        ready, reasons = known.ready()
-        assert (ready, len(reasons), known.discovered) == (False, 1, False)
-        assert reason in reasons[0]
-        assert "engine-key" not in reasons[0]
-
-
-@pytest.mark.parametrize(
-    ("health", "models", "is_up"),
-    [
-        (scripts.answer(), scripts.error(500, "not asked"), True),
-        (scripts.loading(), scripts.models("m"), False),
-        (scripts.error(404, "Not Found"), scripts.models("m"), True),
-        (scripts.error(405, "Method Not Allowed"), scripts.models("m"), True),
-        (scripts.error(404, "Not Found"), scripts.error(503, "Loading model"), False),
-        (scripts.error(500, "Boom"), scripts.error(500, "Boom"), False),
-        ([{"close": True}], scripts.models("m"), False),
-    ],
-)
-@on_each_loop
-async def test_an_engine_is_up_if_its_health_says_so_or_else_its_list_of_models(
-    engine: FakeEngine, health: scripts.Steps, models: scripts.Steps, is_up: bool
-) -> None:
-    """503 on /health means a dead or loading engine; a server without /health is asked for its models."""
-    await engine.script(health, path="/health")
-    await engine.script(models, path="/v1/models")
-    metrics = Metrics()
-    async with Registry(configured(engine.url), metrics) as known:
-        assert known.discovered
-        assert known.ready()[0] is is_up
-        assert up(metrics, engine.url) == float(is_up)
-
-
-@on_each_loop
 async def test_a_live_failure_is_looked_into_at_once(engine: FakeEngine) -> None:
     """Not only when the next probe is due, ten seconds later; and the way back is seen too."""
     metrics = Metrics()
@@ -167,18 +104,6 @@ async def test_a_live_failure_is_looked_into_at_once(engine: FakeEngine) -> None
         found.note_success()
         await until(lambda: found.up, 2)
         assert up(metrics, engine.url) == 1
-
-
-@on_each_loop
-async def test_each_probe_takes_a_connection_of_its_own(engine: FakeEngine) -> None:
-    """So that it shows whether new ones are taken, and never trips over one that the engine gave up."""
-    async with Registry(configured(engine.url), Metrics()) as known:
-        [found] = known.engines_of(known.models[0])
-        found.probed.clear()
-        found.note_failure()
-        await found.probed.wait()
-        probes = await engine.requests("/health")
-    assert len({probe.connection for probe in probes}) == len(probes) == 2
 
 
 @on_each_loop
@@ -302,14 +227,3 @@ async def test_closing_leaves_nothing_behind(engine: FakeEngine) -> None:
         await call(known.engines_of(known.models[0])[0].client)
     assert asyncio.all_tasks() == {asyncio.current_task()}
     await engine.wait(open=0, timeout_seconds=1)
-
-
-@on_each_loop
-async def test_the_environments_proxies_are_not_asked_by_probes(
-    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An engine is inside the operator's network."""
-    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
-    async with registry(engine) as known:
-        assert known.ready()[0]

@@ -1,0 +1,40 @@
+"""Nobody is left to believe in a limit that does not exist yet."""
+
+from pathlib import Path
+
+import pytest
+
+from gateway.settings import load
+from tests.settings.conftest import MODEL
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("[limits.default]\nrpm = 5\n", "limits.default.rpm"),
+        ("[limits.default]\ntokens_per_day = 5\n", "limits.default.tokens_per_day"),
+        ("[admission]\nqueue_limit = 5\n", "admission"),
+        ('[budgets]\ntimezone = "Europe/Berlin"\n', "budgets"),
+    ],
+)
+def test_a_setting_without_effect_is_warned_about_by_name(tmp_path: Path, text: str, name: str) -> None:
+    """Whoever sets it hears so at the start and from `gateway check`."""
+    file = tmp_path / "gateway.toml"
+    file.write_text(text + MODEL)
+    [warning] = load(file, {}).warnings
+    assert warning.startswith(f"{name} is set")
+
+
+def test_a_models_setting_without_effect_names_the_model(tmp_path: Path) -> None:
+    """Which of several it is about is said too."""
+    file = tmp_path / "gateway.toml"
+    file.write_text(MODEL + "max_inflight = 8\n")
+    [warning] = load(file, {}).warnings
+    assert "max_inflight of model m" in warning
+
+
+def test_what_is_in_force_is_not_warned_about(tmp_path: Path) -> None:
+    """A warning that is always there is read by nobody."""
+    file = tmp_path / "gateway.toml"
+    file.write_text('[limits.default]\nmax_parallel = 5\n[log]\nrequests = "all"\n' + MODEL)
+    assert load(file, {}).warnings == ()
