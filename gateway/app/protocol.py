@@ -18,7 +18,7 @@ from typing import Any
 
 import httptools
 import structlog
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from gateway.app import refusals
 from gateway.app.corked import Corked
@@ -50,6 +50,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._thrown_bytes = 0
         self._callbacks: list[Callable[[], None]] = []
         self._writable: Callable[[], None] | None = None
+        self._running: RequestResponseCycle | None = None  # known while others wait behind it
 
     # What the application sees of the connection.
 
@@ -83,6 +84,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
+        if self._running is not None:
+            self._running.disconnected = True  # uvicorn marks the last of a pipeline alone
         self._unset_keepalive_if_required()
         self._stop_read_timer()
         self._stop_stall_timer()
@@ -124,9 +127,12 @@ class BoundedProtocol(HttpToolsProtocol):
         elif len(self.pipeline) >= MAX_PIPELINED:
             self._refusal = refusals.too_many(MAX_PIPELINED)
         elif not self.parser.should_upgrade():
+            before = self.cycle
             self.scope["extensions"] = {CALLER: self}  # type: ignore[dict-item]  # of our own, not of the spec
             super().on_headers_complete()
             self.headers = _NOWHERE
+            if len(self.pipeline) == 1:
+                self._running = before
 
     def on_body(self, body: bytes) -> None:
         self._idle_bytes = 0
@@ -147,6 +153,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         self._callbacks.clear()
         self._writable = None
+        self._running = self.pipeline[-1][0] if self.pipeline else None
         super().on_response_complete()
 
     # Details of what comes in

@@ -15,8 +15,8 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Callable, Sequence
-from urllib.parse import urlsplit
 
+from gateway.engines.address import parse
 from gateway.engines.connection import Connection
 from gateway.engines.exchange import Exchange
 from gateway.engines.failures import BadResponse, ConnectFailed, ConnectionLost, EngineFailure, reason_of
@@ -24,7 +24,6 @@ from gateway.engines.pool import Pool
 
 __all__ = ["BadResponse", "Client", "ConnectFailed", "ConnectionLost", "EngineFailure", "Exchange"]
 
-PORTS = {"http": 80, "https": 443}
 WITHOUT_BODY = (b"GET", b"HEAD")
 SPACE = ord(" ")
 _FIELD = b": ".join
@@ -34,13 +33,11 @@ class Client:
     """Sends requests to one engine; to be made and used in one event loop."""
 
     __slots__ = (
-        "_base",
+        "_address",
         "_connect_timeout_seconds",
         "_end_of_line",
-        "_host",
         "_loop",
         "_on_reconnect",
-        "_port",
         "_ssl_context",
         "in_flight",
         "pool",
@@ -58,16 +55,12 @@ class Client:
         """`url` may hold a path, which is put before each target. `on_reconnect` is called on each retry.
 
         An https engine is always verified: by `ssl_context`, or else against the system's roots.
+        Raises ValueError for what is no engine's URL.
         """
-        parts = urlsplit(url)
-        if parts.scheme not in PORTS or not parts.hostname:
-            raise ValueError("an engine's URL looks like http://host:8000 or https://host")
-        self._host = parts.hostname.encode("idna").decode()
-        self._port = parts.port or PORTS[parts.scheme]
-        self._base = parts.path.rstrip("/").encode("ascii")
-        self._end_of_line = b" HTTP/1.1\r\nhost: " + _authority(self._host, parts.port).encode()
+        self._address = address = parse(url)
+        self._end_of_line = b" HTTP/1.1\r\nhost: " + address.authority
         self._ssl_context = None
-        if parts.scheme == "https":
+        if address.secure:
             self._ssl_context = ssl_context or ssl.create_default_context()
         self._connect_timeout_seconds = connect_timeout_seconds
         self._on_reconnect = on_reconnect
@@ -118,8 +111,8 @@ class Client:
 
     async def _connect_somewhere(self) -> Connection:
         deadline = self._loop.time() + self._connect_timeout_seconds
-        found = await self._loop.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
-        failure: OSError = OSError(f"{self._host} has no address")
+        found = await self._loop.getaddrinfo(self._address.host, self._address.port, type=socket.SOCK_STREAM)
+        failure: OSError = OSError(f"{self._address.host} has no address")
         for index, (family, _, _, _, address) in enumerate(found):
             share_seconds = (deadline - self._loop.time()) / (len(found) - index)
             try:
@@ -133,10 +126,10 @@ class Client:
         _, connection = await self._loop.create_connection(
             lambda: Connection(self.pool, self._loop),
             address,
-            self._port,
+            self._address.port,
             family=family,
             ssl=self._ssl_context,
-            server_hostname=self._host if self._ssl_context else None,
+            server_hostname=self._address.host if self._ssl_context else None,
         )
         self.pool.opened(connection)
         return connection
@@ -144,7 +137,7 @@ class Client:
     def _head(
         self, method: bytes, target: bytes, headers: Sequence[tuple[bytes, bytes]], body: bytes
     ) -> bytes:
-        lines = [method + b" " + self._base + target + self._end_of_line, *map(_FIELD, headers)]
+        lines = [method + b" " + self._address.base + target + self._end_of_line, *map(_FIELD, headers)]
         if body or method not in WITHOUT_BODY:
             lines.append(b"content-length: %d" % len(body))
         lines.append(b"\r\n")
@@ -155,8 +148,3 @@ class Client:
         if SPACE in target or SPACE in method:
             raise ValueError("a method or target must hold no space")
         return head
-
-
-def _authority(host: str, port: int | None) -> str:
-    name = f"[{host}]" if ":" in host else host
-    return f"{name}:{port}" if port else name

@@ -17,12 +17,12 @@ import httpx
 import structlog
 from pydantic import ValidationError
 
-from gateway.engines import health
+from gateway.engines import address, health
 from gateway.engines.client import Client
 from gateway.engines.engine import Engine
 from gateway.errors import EngineLoading, EngineUnavailable, GatewayError
 from gateway.metrics import Metrics
-from gateway.settings import Model, Settings
+from gateway.settings import Model, Settings, SettingsError
 
 _log = structlog.get_logger("gateway.engines")
 
@@ -235,7 +235,14 @@ def _urls(settings: Settings) -> tuple[str, ...]:
 
 
 def _trusted(settings: Settings) -> ssl.SSLContext:
-    return health.trust(_urls(settings), settings.engine.ca_file)
+    """Whom to trust. Raises SettingsError for all that could fail once engines are being made."""
+    urls = _urls(settings)
+    for url in urls:
+        try:
+            address.parse(url)
+        except ValueError as error:
+            raise SettingsError([f"{url} cannot be used: {error}"]) from error
+    return health.trust(urls, settings.engine.ca_file)
 
 
 def _models(url: str, served: Sequence[health.Served]) -> list[Model]:

@@ -45,7 +45,7 @@ async def test_a_call_behind_a_refused_one_is_not_served(gateway: Gateway, fake_
 
 
 async def test_who_leaves_a_pipeline_takes_all_of_it_away(gateway: Gateway, fake_engine: FakeEngine) -> None:
-    """The running call ends at the engine, and those behind it are not begun."""
+    """The running call ends at the engine, those behind it are not begun, and nobody calls it an error."""
     await fake_engine.script([{"hang": True}])
     async with Caller(gateway) as caller:
         await caller.send(chat(gateway.key) * 5)
@@ -53,6 +53,7 @@ async def test_who_leaves_a_pipeline_takes_all_of_it_away(gateway: Gateway, fake
     await fake_engine.wait(aborted=1, running=0, timeout_seconds=1)
     await ask(gateway, HEALTH)
     assert len(await fake_engine.requests()) == 1
+    assert '"level":"error"' not in gateway.log()
 
 
 async def test_a_flood_on_one_connection_is_cut_short(gateway: Gateway) -> None:

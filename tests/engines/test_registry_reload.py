@@ -80,6 +80,16 @@ async def test_a_ca_file_that_cannot_be_used_changes_nothing(engine: FakeEngine,
         await until(lambda: not found.up)
 
 
+@pytest.mark.parametrize("url", ["http://a..b", "http://127.0.0.1:9/gpü"])
+@on_each_loop
+async def test_an_engine_that_cannot_be_addressed_changes_nothing(engine: FakeEngine, url: str) -> None:
+    """What no setting's own check finds is found before anything has changed."""
+    async with Registry(configured(engine.url), Metrics()) as known:
+        with pytest.raises(SettingsError, match="engine's URL"):
+            await known.replace(configured(url))
+        assert known.ready() == (True, [])
+
+
 @on_each_loop
 async def test_an_https_engine_is_probed_and_called_with_the_operators_ca(tmp_path: Path) -> None:
     """Without the CA it is down, and the operator reads why."""

@@ -7,6 +7,7 @@ import tracemalloc
 import pytest
 
 from gateway.engines import Client, ConnectionLost
+from gateway.engines.address import parse
 from tests.engines.calls import HEADERS, PATH, call, client_of, post, rest
 from tests.engines.loops import on_each_loop
 from tests.fake_engine import scripts
@@ -77,7 +78,21 @@ async def test_a_request_line_has_three_parts(engine: FakeEngine, method: bytes,
             await client.send(method, target, HEADERS, b"{}")
 
 
-@pytest.mark.parametrize("url", ["ftp://host", "http://", "127.0.0.1:8000", "http://host:x"])
+@pytest.mark.parametrize(
+    ("url", "authority", "port"),
+    [
+        ("http://[::1]:8000", b"[::1]:8000", 8000),
+        ("http://VLLM", b"vllm", 80),
+        ("https://bücher.example/", b"xn--bcher-kva.example", 443),
+    ],
+)
+def test_what_host_says(url: str, authority: bytes, port: int) -> None:
+    """The URL's host and port, in the form that HTTP wants."""
+    found = parse(url)
+    assert (found.authority, found.port, found.base) == (authority, port, b"")
+
+
+@pytest.mark.parametrize("url", ["ftp://host", "http://", "127.0.0.1:8000", "http://host:x", "http://a..b"])
 async def test_a_url_that_is_no_engines_is_refused(url: str) -> None:
     """At once, not at the first request."""
     with pytest.raises(ValueError, match=r"URL|[Pp]ort"):

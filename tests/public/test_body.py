@@ -1,11 +1,13 @@
 """A body is one JSON object in strict UTF-8, or a clear 400; nothing two parsers read differently passes."""
 
+import time
+
 import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.errors import GatewayError, InvalidJson, QueueFull
+from gateway.errors import GatewayError, InvalidJson, QueueFull, RequestTooLarge
 from gateway.public.body import MAX_DEPTH, Bodies, parse
 
 INTEGERS = st.integers(-(2**63), 2**64 - 1)
@@ -61,6 +63,43 @@ def test_depth_has_a_limit(depth: int, passes: bool) -> None:
     else:
         with pytest.raises(InvalidJson):
             parse(raw)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"a":[' + b"[]," * 3_000_000 + b"1]}",
+        b'{"a":[' + b"{}," * 3_000_000 + b"1]}",
+        b'{"a":[' + b"1," * 4_000_000 + b"1]}",
+        b'{"a":[' + (b"[" * 100 + b"]" * 100 + b",") * 40_000 + b"1]}",
+        b"{" + b",".join(b'"%d":1' % number for number in range(1_000_000)) + b"}",
+    ],
+    ids=["lists", "objects", "numbers", "nested", "names"],
+)
+def test_more_values_than_are_worth_the_time_are_refused_before_they_are_parsed(raw: bytes) -> None:
+    """Everybody waits while a body is parsed, and small values are the slowest bytes."""
+    started = time.process_time()
+    with pytest.raises(RequestTooLarge):
+        parse(raw)
+    assert time.process_time() - started < 0.3
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"messages": [{"role": "user", "content": "A" * 30_000_000}]},
+        {"messages": [{"role": "user", "content": "Some [text] of {code}: x = 1, y = 2\n" * 100_000}]},
+        {"prompt": [[1] * 8192] * 256},
+        {"messages": [{"role": "user", "content": "hello"}] * 20_000},
+    ],
+    ids=["image", "text", "token ids", "messages"],
+)
+def test_what_a_model_could_read_is_taken_in_less_than_a_second(body: dict[str, object]) -> None:
+    """An image of 30 MB, a book of code, 256 prompts of token ids."""
+    raw = orjson.dumps(body)
+    started = time.process_time()
+    assert parse(raw) == body
+    assert time.process_time() - started < 1
 
 
 def test_bodies_return_what_they_took() -> None:
