@@ -112,7 +112,7 @@ def test_down(checkout: Checkout, printed: str) -> None:
     """`make down` leaves no process, and what it keeps is what the next `make up` needs."""
     assert printed
     members = checkout.processes()
-    assert len(members) > 4
+    assert len(members) >= 4  # supervisord and its three services, whatever else these have started
     checkout.make("down", UP_SECONDS)
     assert not [process for process in members if _lives(process)]
     assert (checkout.folder / "data" / "first-key").stat().st_mode & 0o777 == 0o600
