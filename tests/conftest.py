@@ -17,7 +17,7 @@ requests = "all"
 
 [[models]]
 id = "fake-model"
-aliases = ["default", "claude-*"]
+aliases = ["default", "org/model", "claude-*"]
 engines = ["{url}"]
 
 [models.variants.thinking]

@@ -1,6 +1,7 @@
 """A transport that can gather what is written to it: two small writes become one packet."""
 
 import asyncio
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -12,7 +13,7 @@ class Corked:
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
-        self._write = transport.write
+        self._write: Callable[[bytes], None] = transport.write
         self._held: list[bytes] | None = None
 
     def __getattr__(self, name: str) -> Any:
@@ -38,8 +39,16 @@ class Corked:
         self.flush()
         self._transport.close()
 
+    def lose(self) -> None:
+        """The connection is gone: what is still written goes nowhere. uvloop's own transport would raise."""
+        self._write = _nowhere
+
     def flush(self) -> None:
         """Write what is held and hold no more."""
         held, self._held = self._held, None
         if held:
             self._write(b"".join(held))
+
+
+def _nowhere(_data: bytes) -> None:
+    """Nobody reads it any more."""

@@ -84,6 +84,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
+        self._corked.lose()  # an engine's bytes may be on their way here in this very moment
         if self._running is not None:
             self._running.disconnected = True  # uvicorn marks the last of a pipeline alone
         self._unset_keepalive_if_required()

@@ -12,7 +12,7 @@ import pytest
 from tests.callers import Answer, ask, chat, request
 from tests.fake_engine import scripts
 from tests.fake_engine.handle import FakeEngine, Process
-from tests.running import Gateway, wait_for
+from tests.running import Gateway, free_port, wait_for
 
 BROKEN = '[[models]]\nid = "m"\nengines = "no list"\n[server]\ndrain_seconds = -1\n'
 
@@ -140,6 +140,16 @@ async def test_time_outs_hold_from_the_next_call_on(file: File, fake_engine: Fak
     await file.hang_up("configuration_reloaded")
     await fake_engine.script([{"hang": True}])
     assert await file.status("first") == 504
+
+
+async def test_an_engine_that_is_away_for_longer_than_a_start_takes_is_unavailable(file: File) -> None:
+    """Callers are told to come back sooner than while it loads, and that somebody should look."""
+    file.engine_url = f"http://127.0.0.1:{free_port()}"
+    file.write("first", more="[engine]\nstart_seconds = 0\n")
+    await file.hang_up("configuration_reloaded")
+    answer = await file.call("first")
+    assert (answer.status, answer.error["code"]) == (503, "engine_unavailable")
+    assert answer.headers["retry-after"] == "5"
 
 
 async def test_what_needs_a_restart_is_named_each_time_until_it_was_had(file: File) -> None:

@@ -16,7 +16,10 @@ STALL_SECONDS = 1.0
 STEPS = 8
 MEGABYTE = b"x" * 1_000_000
 BIG_EVENT = answers.event({"choices": [{"index": 0, "delta": {"content": "x" * 60_000}}]})
-BIG_STREAM = [scripts.send(answers.stream_head()), *[scripts.send(answers.chunk(BIG_EVENT))] * 500]
+BIG_STREAM = [
+    scripts.send(answers.stream_head()),
+    {**scripts.send(answers.chunk(BIG_EVENT)), "repeat": 1000},  # more than all buffers on the way hold
+]
 BIG_ANSWER = scripts.answer(b'{"choices":[],"text":"' + b"x" * 30_000_000 + b'"}')
 
 

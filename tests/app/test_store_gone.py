@@ -45,5 +45,5 @@ async def test_known_keys_go_on_and_unknown_ones_get_503(
         await wait_for(lambda: store_up(1), 5, gateway.log)
         assert (await ask(gateway, chat(UNKNOWN))).status == 401
         assert (await ask(gateway, chat((await gateway.create_key(name="again"))["key"]))).status == 200
-        assert len(gateway.events("key_store_unavailable")) == 1
-        assert "Traceback" not in gateway.log()
+        assert gateway.events("key_store_unavailable")
+        assert '"exception"' not in gateway.log()

@@ -13,7 +13,7 @@ from gateway.public.body import MAX_DEPTH, Bodies, parse
 INTEGERS = st.integers(-(2**63), 2**64 - 1)
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 SCALARS = st.none() | st.booleans() | INTEGERS | FLOATS | st.text()
-JSON = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=30)
+JSON = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=15)
 
 
 @given(st.dictionaries(st.text(), JSON))

@@ -66,7 +66,7 @@ async def test_a_name_of_200_kb_is_cut_in_the_message(gateway: Gateway, model: A
 
 
 @pytest.mark.parametrize(
-    "model", ["fake-model", "default", "claude-sonnet-4-5", "fake-model:thinking", "other-model"]
+    "model", ["fake-model", "default", "org/model", "claude-sonnet-4-5", "fake-model:thinking", "other-model"]
 )
 async def test_every_name_of_a_model_is_sent_as_the_engines(
     gateway: Gateway, fake_engine: FakeEngine, model: str
@@ -89,12 +89,8 @@ async def listed(gateway: Gateway, key: str) -> list[str]:
 
 async def test_the_list_holds_what_a_key_can_use(gateway: Gateway) -> None:
     """All names for a key without restriction, otherwise those that its models cover."""
-    assert await listed(gateway, gateway.key) == [
-        "fake-model",
-        "default",
-        "fake-model:thinking",
-        "other-model",
-    ]
+    all_names = ["fake-model", "default", "org/model", "fake-model:thinking", "other-model"]
+    assert await listed(gateway, gateway.key) == all_names
     other = await gateway.create_key(name="other", models=["other-model"])
     assert await listed(gateway, other["key"]) == ["other-model"]
     variant = await gateway.create_key(name="variant", models=["fake-model:thinking"])
@@ -103,9 +99,9 @@ async def test_the_list_holds_what_a_key_can_use(gateway: Gateway) -> None:
 
 async def test_a_model_is_retrieved_by_any_of_its_names(gateway: Gateway) -> None:
     """As the list would show it, under the name that was asked for."""
-    for name in ("fake-model", "default", "claude-x", "fake-model:thinking"):
+    for name in ("fake-model", "default", "org/model", "org%2Fmodel", "claude-x", "fake-model:thinking"):
         answer = await ask(gateway, request("GET", f"/v1/models/{name}", [("x-api-key", gateway.key)]))
-        assert json.loads(answer.body)["id"] == name
+        assert json.loads(answer.body)["id"] == name.replace("%2F", "/")
 
 
 async def test_what_a_key_may_not_use_does_not_exist_for_it(
