@@ -215,7 +215,8 @@ class Connection(asyncio.Protocol):
 
     def _write_on(self) -> None:
         while self._unsent and not self._choked and self.ended is None:
-            piece, self._unsent = self._unsent[:PIECE_BYTES], self._unsent[PIECE_BYTES:]
+            # b"" at the end: an empty view would keep the whole body as long as the connection.
+            piece, self._unsent = self._unsent[:PIECE_BYTES], self._unsent[PIECE_BYTES:] or b""
             self._transport.write(piece)
 
     def _check_fed(self) -> None:

@@ -14,6 +14,7 @@ error is decided where it is raised; nothing here knows routes, engines or keys.
     ├── RequestTooLarge 413, UnsupportedMediaType 415, HeadersTooLarge 431
 """
 
+import reprlib
 from collections.abc import Iterable
 
 import orjson
@@ -25,8 +26,15 @@ LONGEST_QUOTE = 100
 
 def quote(value: object) -> str:
     """A caller's value for a message: as JSON-like text, cut to 100 characters."""
-    text = value if isinstance(value, str) else repr(value)
+    text = value if isinstance(value, str) else _short(value)
     return repr(text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "…")
+
+
+def _short(value: object) -> str:
+    """As `repr`, but no longer to make than to read: a caller's list may have a million items."""
+    shortener = reprlib.Repr()
+    shortener.maxother = shortener.maxstring = shortener.maxlong = LONGEST_QUOTE
+    return shortener.repr(value)
 
 
 class GatewayError(Exception):

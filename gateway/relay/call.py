@@ -13,11 +13,14 @@ import math
 import time
 from collections.abc import Callable
 
-from gateway.errors import EngineTimeout, GatewayError
+import structlog
+
+from gateway.errors import EngineTimeout, GatewayError, InternalError
 from gateway.keys import Key
 from gateway.usage import Record
 
 LOOK_SECONDS = 0.25
+_log = structlog.get_logger("gateway.relay")
 
 
 class Call:
@@ -106,8 +109,15 @@ class Calls:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             now = time.monotonic()
-            for call in self._open:
-                call.look(now)
+            for call in list(self._open):
+                self._look_after(call, now)
+
+    def _look_after(self, call: Call, now: float) -> None:
+        try:
+            call.look(now)
+        except Exception as error:  # noqa: BLE001  a fault in one call must not end the watch over all others
+            _log.exception("call_failed", request_id=call.record.request_id, error=repr(error))
+            call.cut(InternalError("The gateway failed; its log says more."))
 
     async def idle(self, timeout_seconds: float) -> bool:
         """Wait until no call is open; False if some still are when the time is over."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from gateway.relay.translate import described
 from gateway.usage import Usage, from_json
 
 MAX_HELD_BYTES = 65_536
@@ -140,8 +141,9 @@ class EventStream:
         return self._read(chunk, event) if isinstance(chunk, dict) else event
 
     def _read(self, chunk: dict[str, Any], event: bytes) -> bytes:
-        if chunk.get("error"):
-            self.engine_error = str(chunk["error"])
+        error = chunk.get("error")
+        if error:
+            self.engine_error = f"error event{described(error if isinstance(error, dict) else {})}"
         choices = chunk.get("choices")
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, dict) and choice.get("finish_reason") is not None:

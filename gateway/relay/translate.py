@@ -4,7 +4,7 @@ Pure: a status and a body go in, one of our errors comes out. What the caller ca
 engine's own words; what only the operator can mend keeps them for the log.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -20,7 +20,8 @@ from gateway.errors import (
 
 QUEUE_RETRY_SECONDS = 5
 LONGEST_RETRY_SECONDS = 120
-LONGEST_CAUSE = 500
+LONGEST_CAUSE = 200
+ABOUT_THE_OPERATOR = (401, 403, 404)  # what these say is about keys and names, never about a prompt
 
 _TOO_LONG = (
     "maximum context length",
@@ -33,8 +34,11 @@ _PROMPT_PARAMS = ("input_tokens", "input_text")
 
 def refusal(status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> GatewayError:
     """The error for an engine's answer of status 300 or more."""
-    message, param = _words(body)
-    cause = f"engine answered {status}: {message or body[:LONGEST_CAUSE].decode(errors='replace')}"
+    error = _error(body)
+    message, param = _text(error, "message"), _text(error, "param") or None
+    cause = f"engine answered {status}{described(error)}"
+    if status in ABOUT_THE_OPERATOR:
+        cause += f": {message[:LONGEST_CAUSE]}"
     if status in (429, 503):
         return QueueFull(
             "The engine has as many requests as it takes. Try again shortly.",
@@ -44,6 +48,12 @@ def refusal(status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes) ->
     if status in (400, 413, 422, 501) and message:
         return _callers_fault(status, message, param, cause)
     return EngineError("The engine could not answer this request; the operator's log says why.", cause=cause)
+
+
+def described(error: Mapping[str, Any]) -> str:
+    """An engine's error for the log: never its message, which may quote the prompt."""
+    said = {name: error[name] for name in ("type", "code", "param") if error.get(name) is not None}
+    return f" {str(said)[:LONGEST_CAUSE]}" if said else ""
 
 
 def not_json(status: int, content_type: bytes) -> EngineError:
@@ -61,19 +71,21 @@ def _callers_fault(status: int, message: str, param: str | None, cause: str) -> 
     return kind(message, param=param, cause=cause)
 
 
-def _words(body: bytes) -> tuple[str, str | None]:
-    """The message and the parameter that an engine's error body names."""
+def _error(body: bytes) -> dict[str, Any]:
+    """The error object in an engine's answer; just a message for engines that send a text."""
     try:
         said: Any = orjson.loads(body)
     except orjson.JSONDecodeError:
-        return "", None
+        return {}
     error = said.get("error", said) if isinstance(said, dict) else said
     if isinstance(error, str):
-        return error, None
-    if not isinstance(error, dict):
-        return "", None
-    message, param = error.get("message"), error.get("param")
-    return message if isinstance(message, str) else "", param if isinstance(param, str) else None
+        return {"message": error}
+    return error if isinstance(error, dict) else {}
+
+
+def _text(error: dict[str, Any], name: str) -> str:
+    value = error.get(name)
+    return value if isinstance(value, str) else ""
 
 
 def _retry_after(headers: Iterable[tuple[bytes, bytes]]) -> int:

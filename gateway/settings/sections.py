@@ -35,7 +35,7 @@ class Server(Section):
         default=30, ge=0, description="how long running calls may go on at a stop; 0: not"
     )
     client_stall_seconds: Number = Field(
-        default=60, gt=0, description="after it, a caller who reads nothing is dropped"
+        default=60, gt=0, description="after it, a caller who reads nothing, or stops in a body, is dropped"
     )
     heartbeat_seconds: Number = Field(default=15, ge=0, description="comment lines in silent streams; 0: off")
 

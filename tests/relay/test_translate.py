@@ -52,7 +52,7 @@ def test_what_the_caller_can_mend_keeps_the_engines_words() -> None:
 
 @pytest.mark.parametrize("body", [b"<html>secret.internal:8000</html>", said("/opt/engine/model.py failed")])
 def test_what_only_the_operator_can_mend_goes_to_the_log(body: bytes) -> None:
-    """No page, path or address of the engine's reaches a caller; all of it is in the cause."""
+    """No page, path or address of the engine's reaches a caller; the log has the status."""
     error = refusal(500, [], body)
     assert "secret" not in error.message
     assert "/opt" not in error.message
@@ -64,3 +64,20 @@ def test_what_only_the_operator_can_mend_goes_to_the_log(body: bytes) -> None:
 def test_the_engines_wait_is_passed_on_within_what_clients_honour(value: bytes, seconds: int) -> None:
     """Never above 120 s: the SDKs give up beyond."""
     assert refusal(503, [(b"retry-after", value)], b"").retry_after == seconds
+
+
+@pytest.mark.parametrize("status", [400, 422, 500])
+def test_no_word_of_an_engine_that_may_quote_the_prompt_reaches_the_log(status: int) -> None:
+    """A validation error repeats its input; type and parameter are enough to find it again."""
+    error = refusal(status, [], said("1 validation error: input 'my secret prompt'", "messages"))
+    assert error.cause is not None
+    assert "secret" not in error.cause
+    assert "BadRequestError" in error.cause
+    assert "messages" in error.cause
+
+
+def test_what_an_engine_says_of_its_own_key_is_for_the_operator() -> None:
+    """A wrong key or model name has to be read somewhere."""
+    error = refusal(404, [], said("The model `m` does not exist."))
+    assert error.cause is not None
+    assert "`m`" in error.cause
