@@ -45,7 +45,7 @@ status: $(if $(STALE),install)  ## Show what runs, whether it is well, and the a
 	@$(BIN)/python -m deploy.local status
 
 .PHONY: logs
-logs: $(if $(STALE),install)  ## Follow the logs: of all, or of one with SERVICE=engine|gateway|caddy
+logs: $(if $(STALE),install)  ## Follow the logs (the last lines if nothing runs): of all, or of one with SERVICE=engine|gateway|caddy
 	@$(BIN)/python -m deploy.local logs $(SERVICE)
 
 .PHONY: clean

@@ -13,7 +13,8 @@ from deploy.local.problem import Problem
 ENGINE_URL = re.compile(r"(?<=http://127\.0\.0\.1:)\d+")
 
 TEMPLATE = """\
-# The local gateway. `make up` wrote this file once and will not write it again: it is yours to change.
+# The local gateway. `make up` wrote this file once: it is yours to change. `make up` writes only the
+# engine's address again, when its port is taken.
 # Then load it with `kill -HUP` (`make status` shows the process), or by `make down` and `make up`.
 
 [engine]
@@ -53,14 +54,29 @@ def engine_port(file: Path) -> int | None:
     return int(found.group()) if found else None
 
 
+def aliases(file: Path) -> dict[str, list[str]]:
+    """The aliases of each model that the file names; none without a file.
+
+    Raises Problem if the file is not TOML.
+    """
+    if not file.exists():
+        return {}
+    return {model["id"]: model.get("aliases", []) for model in _models(file) if "id" in model}
+
+
 def _engines(file: Path) -> list[str]:
+    return [url for model in _models(file) for url in model.get("engines", [])]
+
+
+def _models(file: Path) -> list[dict[str, Any]]:
     try:
         document: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise Problem(
             f"{file} is not valid TOML: {error}. Mend it, or remove it and run make up again."
         ) from error
-    return [url for model in document.get("models", []) for url in model.get("engines", [])]
+    models: list[dict[str, Any]] = document.get("models", [])
+    return models
 
 
 def move_engine(file: Path, old: int, new: int) -> None:

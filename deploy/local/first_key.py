@@ -3,17 +3,31 @@
 import json
 import os
 import subprocess
+import time
 
 from deploy.local import probe
 from deploy.local.places import Places
 from deploy.local.ports import Ports
 from deploy.local.problem import Problem
 
+# The gateway looks for new keys several times a second.
+KNOWN_SECONDS = 5.0
 
-def ensure(places: Places) -> None:
-    """Makes the key unless its file is there. Raises Problem if the gateway's command fails."""
+
+def ensure(places: Places, ports: Ports) -> None:
+    """Makes the key unless its file is there, and waits until the running gateway knows it.
+
+    Raises Problem if the gateway's command fails.
+    """
     if places.first_key.exists():
         return
+    _make(places)
+    deadline = time.monotonic() + KNOWN_SECONDS
+    while not accepted(places, ports) and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def _make(places: Places) -> None:
     done = subprocess.run(
         [places.programs / "gateway", "keys", "create", "--name", "first", "--json"],
         env={**os.environ, "GATEWAY_DATA_DIR": str(places.data)},
@@ -40,11 +54,6 @@ def read(places: Places) -> str:
     return places.first_key.read_text(encoding="ascii").strip()
 
 
-def check(places: Places, ports: Ports) -> None:
-    """Returns if the gateway accepts the key. Raises Problem if it was revoked or belongs to other data."""
-    answer = probe.get(f"http://127.0.0.1:{ports.gateway}/v1/models", key=read(places))
-    if answer.status == 401:
-        raise Problem(
-            f"The gateway does not accept the key in {places.first_key} any more (revoked, perhaps). For a "
-            f"new one, remove that file and run make up again."
-        )
+def accepted(places: Places, ports: Ports) -> bool:
+    """Whether the gateway accepts the key: not once it was revoked or rotated, or belongs to other data."""
+    return probe.get(f"http://127.0.0.1:{ports.gateway}/v1/models", key=read(places)).status != 401

@@ -54,6 +54,11 @@ class Places:
         return self.data / "first-key"
 
     @property
+    def base_url(self) -> Path:
+        """What an SDK is pointed at, for scripts to read."""
+        return self.data / "base-url"
+
+    @property
     def ca_certificate(self) -> Path:
         """Caddy's own root certificate."""
         return self.data / "ca.crt"

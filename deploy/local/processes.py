@@ -27,11 +27,15 @@ def outside_environment(environ: Mapping[str, str] = os.environ) -> dict[str, st
     return kept
 
 
-def tail(log: Path, lines: int) -> list[str]:
-    """The last lines of a log that are not empty; none if there is no such file."""
+def tail(log: Path, lines: int, since: int = 0) -> list[str]:
+    """The last lines of a log that are not empty; none if there is no such file.
+
+    `since` is the size in bytes after which lines count. A log that is shorter by now was begun anew.
+    """
     try:
         with log.open("rb") as file:
-            file.seek(max(0, log.stat().st_size - TAIL_BYTES))
+            size = log.stat().st_size
+            file.seek(max(since if since <= size else 0, size - TAIL_BYTES))
             text = file.read().decode(errors="replace")
     except FileNotFoundError:
         return []

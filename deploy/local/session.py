@@ -85,6 +85,14 @@ def _read(folder: Path, checkout: Path) -> Process | None:
     return Process(int(folder.name), group=int(fields[2]), session=int(fields[3]))
 
 
+def name(process: int) -> str:
+    """What the kernel calls a process; `?` for one that has ended."""
+    try:
+        return (PROCESSES / str(process) / "comm").read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return "?"
+
+
 def orphans(processes: Iterable[Process]) -> list[Process]:
     """Those whose group has lost its leader: what a service has left behind that died."""
     return [process for process in processes if not _lives(process.group)]

@@ -4,11 +4,14 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+from rich.markup import escape
+
 from deploy.local import (
     authority,
     configuration,
     engine,
     first_key,
+    health,
     locks,
     models,
     ports,
@@ -26,6 +29,8 @@ from deploy.local.watch import Watch
 
 ENGINE_START_SECONDS = 900.0
 OTHERS_START_SECONDS = 60.0
+# The gateway's own default of `server.drain_seconds`.
+DRAIN_SECONDS = 30
 DATA_BYTES = 200_000_000
 PROMPT = "What is the capital of France? Answer in one sentence."
 
@@ -40,31 +45,70 @@ def up(places: Places) -> None:
     with locks.held(places.run, "starting this stack"):
         engine.install()
         model = models.smollm2()
-        if not supervision.running(places):
-            _start_and_wait(places, model)
+        if supervision.running(places):
+            _find_running(places)
         else:
-            _revive(places)
-            _wait(places, ports.load(_ports_file(places)))
-    print(invitation(places, ports.load(_ports_file(places)), model))
+            _start_and_wait(places, model)
+        at = ports.load(_ports_file(places))
+        _write_base_url(places, at)
+        accepted = _key_accepted(places, at)
+    print(invitation(places, at, model, with_call=accepted))
+
+
+def _find_running(places: Places) -> None:
+    at = ports.load(_ports_file(places))
+    # The bundle comes first: health is asked through Caddy too.
+    if _exported(places) and health.all_well(places, at):
+        first_key.ensure(places, at)
+        console().print("Already running.")
+        return
+    watch = Watch(places)
+    _revive(places)
+    _wait(places, at, watch)
 
 
 def _start_and_wait(places: Places, model: ServedModel) -> None:
+    watch = Watch(places)
     try:
-        _wait(places, _start(places, model))
+        _wait(places, _start(places, model), watch)
     except BaseException:
         # Half a stack would only be in the way of the next try.
-        down(places)
+        with step("Stopping what was started") as progress:
+            supervision.stop(places, progress)
         raise
 
 
 def _start(places: Places, model: ServedModel) -> Ports:
-    with step("Stopping what an earlier run left behind") as progress:
-        supervision.stop(places, progress)
+    _clear(places)
     chosen = _choose_ports(places)
     configuration.write_if_absent(places.config, model.id, chosen.engine)
     ports.save(chosen, _ports_file(places))
     supervision.start(places, services.of_stack(places, chosen, model))
     return chosen
+
+
+def _clear(places: Places) -> None:
+    if found := supervision.left_behind(places):
+        with step(f"Stopping what an earlier run left behind: {', '.join(found)}") as progress:
+            supervision.stop(places, progress)
+    supervision.forget(places)
+
+
+def _key_accepted(places: Places, at: Ports) -> bool:
+    if accepted := first_key.accepted(places, at):
+        return accepted
+    console().print(
+        f"[yellow]![/yellow] The key in {escape(str(places.first_key))} is not accepted any more: write the "
+        f"rotated key into that file, or remove it and run make up again for a new one."
+    )
+    return False
+
+
+def _write_base_url(places: Places, at: Ports) -> None:
+    beside = places.data / ".base-url.new"
+    beside.write_text(at.base_url + "\n", encoding="ascii")
+    beside.chmod(0o644)
+    beside.replace(places.base_url)
 
 
 def _prepare_folders(places: Places) -> None:
@@ -96,17 +140,15 @@ def _revive(places: Places) -> None:
             supervision.start_service(places, state.name)
 
 
-def _wait(places: Places, at: Ports) -> None:
-    watch = Watch(places)
+def _wait(places: Places, at: Ports, watch: Watch) -> None:
     with step("Starting gateway and Caddy") as progress:
         health = f"http://127.0.0.1:{at.gateway}/healthz"
         watch.until(lambda: probe.get(health).status == 200, progress, OTHERS_START_SECONDS)
         watch.until(lambda: _exported(places), progress, OTHERS_START_SECONDS)
-        first_key.ensure(places)
+        first_key.ensure(places, at)
     with step("Starting the engine: it loads the model (about a minute)") as progress:
         ready = f"http://127.0.0.1:{at.ops}/readyz"
         watch.until(lambda: probe.get(ready).status == 200, progress, ENGINE_START_SECONDS)
-    first_key.check(places, at)
     through_caddy = f"https://localhost:{at.https}/healthz"
     if (answer := probe.get(through_caddy, roots=places.ca_bundle)).status != 200:
         raise Problem(f"{through_caddy} does not answer: {answer.body.decode(errors='replace')}")
@@ -122,20 +164,24 @@ def _exported(places: Places) -> bool:
 
 def down(places: Places) -> None:
     """Stops the stack and leaves no process of it; calls under way may finish first."""
-    with step("Stopping the stack") as progress:
+    with step(f"Stopping the stack: running calls may take up to {DRAIN_SECONDS} s to end") as progress:
         supervision.stop(places, progress)
 
 
-def invitation(places: Places, at: Ports, model: ServedModel) -> str:
+def invitation(places: Places, at: Ports, model: ServedModel, *, with_call: bool = True) -> str:
     """What `make up` prints: the base URL, the model, and a line that answers when it is pasted."""
+    text = f"\nBase URL: {at.base_url}\nModel: {model.id} (alias: default)\n"
+    return f"{text}\nIn this folder:\n\n{_call(places, at)}\n" if with_call else text
+
+
+def _call(places: Places, at: Ports) -> str:
     body = f'{{"model": "default", "messages": [{{"role": "user", "content": "{PROMPT}"}}]}}'
     data = places.data.relative_to(places.checkout)
-    curl = (
+    return (
         f"curl {_past_proxies()}--cacert {data / places.ca_bundle.name} {at.base_url}/chat/completions "
         f'-H "Authorization: Bearer $(cat {data / places.first_key.name})" '
         f"-H 'Content-Type: application/json' -d '{body}'"
     )
-    return f"\nBase URL: {at.base_url}\nModel: {model.id} (alias: default)\n\n{curl}\n"
 
 
 def _past_proxies() -> str:

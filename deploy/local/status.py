@@ -2,57 +2,67 @@
 
 import json
 import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from deploy.local import first_key, ports, probe, services, supervision
+from deploy.local import configuration, first_key, health, ports, probe, services, supervision
 from deploy.local.places import Places
 from deploy.local.ports import Ports
 from deploy.local.problem import Problem
 
 LINES = "40"
+NOT_RUNNING = "The stack is not running: make up starts it."
 
 
 def status(places: Places) -> bool:
-    """Prints the services, their health, the model and the addresses. Answers whether all is well."""
+    """Prints the services, their health, the model and the addresses.
+
+    Answers whether all is well; a stack that was not started is.
+    """
     if not supervision.running(places):
-        print("The stack is not running: make up starts it.")
-        return False
+        print(NOT_RUNNING)
+        return True
     at = ports.load(places.run / "ports.json")
-    health = _health(places, at)
+    found = health.of_stack(places, at)
     table = Table("service", "state", "process", "up", "health", box=None, pad_edge=False)
     for name, state in supervision.states(places).items():
-        well = health[name] if state.state == "RUNNING" else state.cause
+        well = found[name] if state.state == "RUNNING" else state.cause
         table.add_row(name, state.state.lower(), str(state.process or ""), _duration(state.up_seconds), well)
     Console(highlight=False).print(table)
-    print(
-        f"\nBase URL: {at.base_url}\nModels: {_models(places, at)}\nMetrics: http://127.0.0.1:{at.ops}/metrics"
-    )
-    return all(found == "ok" for found in health.values())
-
-
-def _health(places: Places, at: Ports) -> dict[str, str]:
-    ready = probe.get(f"http://127.0.0.1:{at.ops}/readyz")
-    caddy = probe.get(f"https://localhost:{at.https}/healthz", roots=places.ca_bundle)
-    return {
-        "engine": _word(probe.get(f"http://127.0.0.1:{at.engine}/health"), "loading, or not there"),
-        "gateway": _word(ready, ready.body.decode(errors="replace")),
-        "caddy": _word(caddy, caddy.body.decode(errors="replace")),
-    }
-
-
-def _word(answer: probe.Answer, otherwise: str) -> str:
-    return "ok" if answer.status == 200 else otherwise
+    print(f"\nBase URL: {at.base_url}\nModels: {_models(places, at)}")
+    print(f"Metrics: http://127.0.0.1:{at.ops}/metrics\nSettings: {_settings(places)}")
+    return all(word == health.OK for word in found.values())
 
 
 def _models(places: Places, at: Ports) -> str:
     if not places.first_key.exists():
         return "(no first key)"
     answer = probe.get(f"http://127.0.0.1:{at.gateway}/v1/models", key=first_key.read(places))
+    if answer.status == 401:
+        return f"(the key in {places.first_key} is not accepted any more)"
     if answer.status != 200:
         return f"(the gateway says {answer.status})"
-    return ", ".join(model["id"] for model in json.loads(answer.body)["data"])
+    names = [model["id"] for model in json.loads(answer.body)["data"]]
+    return "; ".join(_with_aliases(names, configuration.aliases(_settings(places))))
+
+
+def _with_aliases(names: list[str], aliases: Mapping[str, list[str]]) -> list[str]:
+    known = {alias for of_model in aliases.values() for alias in of_model}
+    lines = []
+    for name in names:
+        if name not in known:
+            also = ", ".join(aliases.get(name, []))
+            lines.append(f"{name} (alias: {also})" if also else name)
+    return lines or names
+
+
+def _settings(places: Places) -> Path:
+    gateway = services.load(places.checkout / supervision.SERVICES)["gateway"]
+    return Path(gateway.settings["GATEWAY_CONFIG"])
 
 
 def _duration(seconds: int) -> str:
@@ -61,12 +71,24 @@ def _duration(seconds: int) -> str:
 
 
 def follow(places: Places, service: str | None) -> None:
-    """Becomes `tail -F` on the logs of one service or of all. Raises Problem for a name that is none."""
+    """Becomes `tail -F` on the logs of one service or of all; of a stack that is down, prints their ends.
+
+    Raises Problem for a name that is none.
+    """
+    files = _logs(places, service)
+    if supervision.running(places):
+        os.execvp("tail", ["tail", "-n", LINES, "-F", *files])  # noqa: S606
+    subprocess.run(
+        ["tail", "-n", LINES, *filter(os.path.exists, files)], stdin=subprocess.DEVNULL, check=False
+    )
+    print(f"\n{NOT_RUNNING}")
+
+
+def _logs(places: Places, service: str | None) -> list[str]:
     file = places.checkout / supervision.SERVICES
     known = list(services.load(file)) if file.exists() else []
     if not known:
         raise Problem("There are no logs yet: make up writes them.")
     if service and service not in known:
         raise Problem(f"There is no service {service}: SERVICE is one of {', '.join(known)}.")
-    files = [str(supervision.log_file(places, name)) for name in ([service] if service else known)]
-    os.execvp("tail", ["tail", "-n", LINES, "-F", *files])  # noqa: S606
+    return [str(supervision.log_file(places, name)) for name in ([service] if service else known)]

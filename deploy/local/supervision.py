@@ -180,5 +180,17 @@ def stop(places: Places, progress: Step) -> None:
             progress.note("running calls may finish first")
             time.sleep(0.1)
     session.kill(session.members(leader, places.checkout))
+    forget(places)
+
+
+def left_behind(places: Places) -> list[str]:
+    """Names and ids of the processes of an earlier run that are still there."""
+    leader = session.recorded(places.pid_file)
+    members = session.members(leader, places.checkout) if leader else []
+    return [f"{session.name(process.id)} ({process.id})" for process in members]
+
+
+def forget(places: Places) -> None:
+    """Removes what a supervisord that has ended left in the folder."""
     for left in (places.pid_file, places.checkout / SOCKET):
         left.unlink(missing_ok=True)

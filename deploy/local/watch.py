@@ -14,11 +14,13 @@ DEAD = frozenset({"BACKOFF", "FATAL", "EXITED"})
 
 
 class Watch:
-    """Over the services of one stack, from their start on: one that was restarted has died, too."""
+    """Over the services of one stack, made before they start: one that was restarted has died, too."""
 
     def __init__(self, places: Places) -> None:
         self._places = places
         self._first: dict[str, int] = {}
+        # Logs go on from run to run, and what earlier ones wrote explains nothing now.
+        self._sizes = {log: log.stat().st_size for log in places.logs.glob("*.log")}
 
     def until(self, reached: Callable[[], bool], progress: Step, seconds: float) -> None:
         """Returns once `reached`. Raises Problem if a service dies first, or the time is over."""
@@ -29,7 +31,7 @@ class Watch:
                 raise Problem(
                     f"{progress.title} took over {seconds:.0f} s. `make logs` says why; then make up again."
                 )
-            progress.note("".join(tail(supervision.log_file(self._places, "engine"), 1)))
+            progress.note("".join(self._tail("engine", 1)))
             time.sleep(POLL_SECONDS)
 
     def _check(self) -> None:
@@ -37,5 +39,9 @@ class Watch:
             first = self._first.setdefault(name, now.process) or now.process
             if now.state in DEAD or now.process != first:
                 log = supervision.log_file(self._places, name)
-                lines = [f"{name} died while starting. The last lines of {log}:", *tail(log, 12)]
+                lines = [f"{name} died while starting. The last lines of {log}:", *self._tail(name, 12)]
                 raise Problem("\n    ".join(lines))
+
+    def _tail(self, name: str, lines: int) -> list[str]:
+        log = supervision.log_file(self._places, name)
+        return tail(log, lines, since=self._sizes.get(log, 0))

@@ -24,6 +24,13 @@ def test_the_gateway_accepts_it(tmp_path: Path) -> None:
     assert loaded.settings.engine.keep_alive_seconds < 120
 
 
+def test_aliases(tmp_path: Path) -> None:
+    """The aliases of a model are read from the file that was written."""
+    file = tmp_path / "gateway.toml"
+    configuration.write_if_absent(file, "m", 8000)
+    assert configuration.aliases(file) == {"m": ["default"]}
+
+
 def test_never_overwritten(tmp_path: Path) -> None:
     """A file that is there stays as it is."""
     file = tmp_path / "gateway.toml"

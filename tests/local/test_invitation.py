@@ -39,6 +39,13 @@ def test_says_where() -> None:
     assert "Model: smollm2-135m (alias: default)\n" in text
 
 
+def test_line_is_for_this_folder() -> None:
+    """Before the line it says where it works; without an accepted key there is neither."""
+    text = stack.invitation(Places(), Ports(), MODEL)
+    assert "\nIn this folder:\n\ncurl " in text
+    assert "curl" not in stack.invitation(Places(), Ports(), MODEL, with_call=False)
+
+
 def test_line() -> None:
     """One line that verifies the certificate, reads the key from its file, and sends valid JSON."""
     argv = curl()

@@ -24,6 +24,7 @@ class Checkout:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.progress = ""
         listed = subprocess.run(
             ["git", "ls-files", "-co", "--exclude-standard", "-z"],
             cwd=CHECKOUT,
@@ -42,6 +43,7 @@ class Checkout:
             cwd=self.folder, capture_output=True, text=True, timeout=seconds, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
+        self.progress = done.stderr
         return done.stdout
 
     def paste(self, printed: str) -> str:
@@ -69,7 +71,9 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
 @pytest.fixture(scope="module")
 def printed(checkout: Checkout) -> str:
     """What the first `make up` printed."""
-    return checkout.make("up", UP_SECONDS)
+    shown = checkout.make("up", UP_SECONDS)
+    assert "an earlier run" not in checkout.progress
+    return shown
 
 
 def test_line_answers(checkout: Checkout, printed: str) -> None:
@@ -82,14 +86,47 @@ def test_again(checkout: Checkout, printed: str) -> None:
     before = checkout.processes()
     assert checkout.make("up") == printed
     assert checkout.processes() == before
+    assert "Already running." in checkout.progress
+    assert "Starting" not in checkout.progress
+
+
+def test_key_that_is_not_accepted(checkout: Checkout, printed: str) -> None:
+    """With another key in its file, `make up` succeeds and prints the address, but no line that fails.
+
+    Once the file is removed, the next one makes a key that works.
+    """
+    file = checkout.folder / "data" / "first-key"
+    file.write_text("rotated\n")
+    shown = checkout.make("up")
+    assert f"The key in {file} is not accepted any more" in checkout.progress
+    file.unlink()
+    assert "Paris" in checkout.paste(checkout.make("up"))
+    assert printed.startswith(shown)
+    assert "Base URL: " in shown
+    assert "curl " not in shown
+
+
+def test_base_url_for_scripts(checkout: Checkout, printed: str) -> None:
+    """The base URL lies in a file with nothing secret in it."""
+    file = checkout.folder / "data" / "base-url"
+    assert f"Base URL: {file.read_text()}" in printed
+    assert file.stat().st_mode & 0o777 == 0o644
 
 
 def test_status(checkout: Checkout, printed: str) -> None:
     """`make status` names the services, the model and the address, and all is well."""
     shown = checkout.make("status")
-    for word in ("engine", "gateway", "caddy", "running", "smollm2-135m", "https://localhost:"):
+    for word in (
+        "engine",
+        "gateway",
+        "caddy",
+        "running",
+        "smollm2-135m (alias: default)",
+        "https://localhost:",
+    ):
         assert word in shown
     assert shown.count("ok") == 3
+    assert f"Settings: {checkout.folder / 'data' / 'gateway.toml'}\n" in shown
     assert printed
 
 
@@ -116,6 +153,13 @@ def test_down(checkout: Checkout, printed: str) -> None:
     checkout.make("down", UP_SECONDS)
     assert not [process for process in members if _lives(process)]
     assert (checkout.folder / "data" / "first-key").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("target", ["status", "logs"])
+def test_of_a_stack_that_is_down(checkout: Checkout, printed: str, target: str) -> None:
+    """After `make down`, `make status` and `make logs` say so, end, and are no failure."""
+    assert printed
+    assert checkout.make(target).rstrip().endswith("The stack is not running: make up starts it.")
 
 
 def _lives(process: session.Process) -> bool:

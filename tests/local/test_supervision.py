@@ -21,6 +21,7 @@ from deploy.local.watch import Watch
 from tests.local import fake_service
 
 DEADLINE_SECONDS = 20.0
+EARLIER = "written by an earlier run\n"
 NAMES = ("engine", "caddy", "gateway")
 
 
@@ -33,6 +34,9 @@ class Stack:
             folder.mkdir(parents=True)
         self.services = others or [self._service(name, order) for order, name in enumerate(NAMES, start=1)]
         self.leader = 0
+        for service in self.services:
+            supervision.log_file(self.places, service.name).write_text(EARLIER)
+        self.watch = Watch(self.places)
 
     def _service(self, name: str, order: int) -> Service:
         argv = (sys.executable, fake_service.__file__, name, str(self.places.data))
@@ -140,16 +144,19 @@ def test_stop_without_supervision(tmp_path: Path) -> None:
         os.kill(stack.leader, signal.SIGKILL)
         wait_until(lambda: not supervision.running(stack.places))
         assert services <= {process.id for process in stack.left()}
+        assert f"sleep ({stack.what_is('engine')['child']})" in supervision.left_behind(stack.places)
         stack.stop()
         assert stack.left() == []
+        assert supervision.left_behind(stack.places) == []
 
 
 def test_service_that_dies_at_start(tmp_path: Path) -> None:
-    """Waiting for a service that cannot start ends at once, with its last words."""
+    """Waiting for a service that cannot start ends at once, with its last words, of this run alone."""
     fails = Service("engine", (sys.executable, "-c", "raise SystemExit('no such model')"), {}, 5, order=1)
     with running_stack(tmp_path, [fails]) as stack, step("Starting") as progress:
         with pytest.raises(
             Problem, match=r"engine died while starting\. The last lines of .*engine\.log"
         ) as found:
-            Watch(stack.places).until(lambda: False, progress, DEADLINE_SECONDS)
+            stack.watch.until(lambda: False, progress, DEADLINE_SECONDS)
         assert str(found.value).splitlines()[-1] == "    no such model"
+        assert EARLIER.strip() not in str(found.value)
