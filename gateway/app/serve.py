@@ -8,6 +8,7 @@ import sys
 import time
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from pathlib import Path
 
 import structlog
 from starlette.types import ASGIApp
@@ -16,7 +17,7 @@ from gateway import __version__
 from gateway.app.listeners import Listener, bind, listener
 from gateway.app.reload import Reload
 from gateway.engines import Registry
-from gateway.errors import InvalidApiKey
+from gateway.errors import GatewayError, InvalidApiKey
 from gateway.keys import Directory, Key, Keyring
 from gateway.limits import Limits
 from gateway.metrics import Metrics
@@ -55,7 +56,7 @@ async def serve(loaded: Loaded) -> None:
     for warning in loaded.warnings:
         _log.warning("setting_ignored", warning=warning)
     async with AsyncExitStack() as stack:
-        running = await _open(settings, stack)
+        running = await _open(settings, stack, _url(public_socket))
         stop = _watch_signals(running.reload)
         async with asyncio.TaskGroup() as group:
             group.create_task(running.ops.serve([ops_socket]))
@@ -69,7 +70,7 @@ async def serve(loaded: Loaded) -> None:
     _log.info("stopped")
 
 
-async def _open(settings: Settings, stack: AsyncExitStack) -> Running:
+async def _open(settings: Settings, stack: AsyncExitStack, public_url: str) -> Running:
     metrics = Metrics(__version__)
     store = await stack.enter_async_context(Store(settings.data_dir))
     directory = await stack.enter_async_context(Directory(store, metrics))
@@ -90,19 +91,36 @@ async def _open(settings: Settings, stack: AsyncExitStack) -> Running:
     reload.apply(settings)
     registry.subscribe(reload.models_changed)
     keyring = Keyring(store, directory.refresh)
-    await _first_key(keyring)
+    await _first_key(keyring, settings.data_dir, f"{public_url}/v1")
     directory.subscribe(lambda key_id, key: _key_changed(calls, key_id, key))
     ops = build_ops(Parts(metrics, registry, keyring, calls, reload, settings.admin_token))
     return Running(reload, calls, _listener(public, settings), _listener(ops, settings))
 
 
-async def _first_key(keyring: Keyring) -> None:
+async def _first_key(keyring: Keyring, data_dir: Path, base_url: str) -> None:
     """Somebody who tries this on a terminal gets a key; a service's log never holds one."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        if not await keyring.list_all():
+            _tell_no_keys(data_dir)
         return
     issued = await keyring.create_first()
     if issued is not None:
-        print(f"\nYour first API key, shown only now:  {issued.token}\n", file=sys.stderr)  # noqa: T201
+        _show_first(issued.token, base_url)
+
+
+def _tell_no_keys(data_dir: Path) -> None:
+    _log.warning("no_keys", data_dir=str(data_dir.absolute()), mend="gateway keys create --name NAME")
+
+
+def _show_first(token: str, base_url: str) -> None:
+    # What listens on every address is reached from here by the loopback one.
+    base_url = base_url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+    print(  # noqa: T201
+        f"\nYour first API key, shown only now:  {token}\n"
+        f"The base URL for clients:  {base_url}\n"
+        f"Try it:  curl {base_url}/models -H x-api-key:{token}\n",
+        file=sys.stderr,
+    )
 
 
 def _listener(app: ASGIApp, settings: Settings) -> Listener:
@@ -116,7 +134,14 @@ def _listener(app: ASGIApp, settings: Settings) -> Listener:
 
 def _key_changed(calls: Calls, key_id: str, key: Key | None) -> None:
     if key is None:
-        calls.cut(lambda: InvalidApiKey("revoked or expired while the call was running"), key_id)
+        calls.cut(_key_ended, key_id)
+
+
+def _key_ended() -> GatewayError:
+    return InvalidApiKey(
+        "revoked or expired while the call was running",
+        message="Your key was revoked or has expired while this call was running.",
+    )
 
 
 def _watch_signals(reload: Reload) -> asyncio.Event:

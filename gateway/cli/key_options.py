@@ -45,7 +45,8 @@ TokensPerMonth = Annotated[
     typer.Option("--tokens-per-month", metavar=_LIMIT, help="Tokens per month (kept, not yet enforced)."),
 ]
 Models = Annotated[
-    str | None, typer.Option("--models", metavar="A,B|none", help="Model ids it may use; none: all.")
+    str | None,
+    typer.Option("--models", metavar="A,B|none", help="Models it may use, by id or alias; none: all."),
 ]
 Expires = Annotated[
     str | None,

@@ -5,7 +5,7 @@ Libraries of the database are imported by the command that needs them: `gateway 
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from gateway.store import Opening
 
 _Answer = TypeVar("_Answer")
+
+NOT_ENFORCED = ("rpm", "tpm", "tokens_per_day", "tokens_per_month", "priority", "weight", "cache_group")
 
 # No locals in a traceback: they hold keys.
 app = typer.Typer(help="Manage API keys.", no_args_is_help=True, pretty_exceptions_show_locals=False)
@@ -55,6 +57,7 @@ def create(
             defaults=defaults, force=force, metadata=metadata, key=key,
         )  # fmt: skip
         issued = _run(data_dir, lambda keyring: keyring.create(given), "create")
+    _tell_not_enforced(given)
     _print_issued(issued, as_json)
 
 
@@ -106,6 +109,7 @@ def update(
             defaults=defaults, force=force, metadata=metadata,
         )  # fmt: skip
         changed = _run(data_dir, lambda keyring: keyring.update(key_id, given))
+    _tell_not_enforced(given)
     _print_key(changed, as_json)
 
 
@@ -121,6 +125,8 @@ def rotate(
         given = option.fields(overlap=overlap)
         issued = _run(data_dir, lambda keyring: keyring.rotate(key_id, given))
     _print_issued(issued, as_json)
+    if not as_json:
+        typer.echo(_old_key(issued.key, overlap), err=True)
 
 
 @app.command()
@@ -187,6 +193,25 @@ def _print_issued(issued: "Issued", as_json: bool) -> None:
         "and it cannot be shown again.",
         err=True,
     )
+
+
+def _tell_not_enforced(given: Mapping[str, object]) -> None:
+    kept = [name for name in NOT_ENFORCED if given.get(name) is not None]
+    if kept:
+        typer.echo(f"kept, and not yet enforced by this version: {', '.join(kept)}", err=True)
+
+
+def _old_key(key: "Key", overlap: str | None) -> str:
+    """What becomes of the secret that was replaced just now; `overlap` has been found valid."""
+    from gateway.keys import times
+
+    length = times.duration(overlap or "")
+    if not length:
+        return "The old key no longer works."
+    ends = (times.now() + length).replace(microsecond=0)
+    if key.expires_at is not None:
+        ends = min(ends, key.expires_at)
+    return f"The old key works until {times.as_text(ends)}."
 
 
 def _print_key(key: "Key", as_json: bool) -> None:

@@ -20,7 +20,14 @@ PROBE_SECONDS = 10.0
 
 
 class Unwell(Exception):  # it is what the probe finds, not what goes wrong in it
-    """The engine cannot answer now; the text says why, to the operator."""
+    """The engine cannot answer now; the text says why, to the operator.
+
+    `starting` says whether time alone may mend it: nobody answers there yet, or what answers says 503.
+    """
+
+    def __init__(self, why: str, *, starting: bool = False) -> None:
+        super().__init__(why)
+        self.starting = starting
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +68,8 @@ async def check(http: httpx.AsyncClient, url: str) -> None:
     """Return if the engine can answer requests. Raises Unwell."""
     status = (await _get(http, url + "/health")).status_code
     if status == 503:
-        raise Unwell("GET /health answers 503: its model is loading, or its engine process has died")
+        why = "GET /health answers 503: its model is loading, or its engine process has died"
+        raise Unwell(why, starting=True)
     if not 200 <= status < 300:
         await served(http, url)
 
@@ -74,7 +82,7 @@ async def served(http: httpx.AsyncClient, url: str) -> tuple[Served, ...]:
             f"GET /v1/models answers {answer.status_code}: is GATEWAY_UPSTREAM_API_KEY the engine's?"
         )
     if answer.status_code != 200:
-        raise Unwell(f"GET /v1/models answers {answer.status_code}")
+        raise Unwell(f"GET /v1/models answers {answer.status_code}", starting=answer.status_code == 503)
     try:
         found = tuple(map(_entry, orjson.loads(answer.content)["data"]))
     except (ValueError, KeyError, TypeError):
@@ -94,6 +102,18 @@ async def _get(http: httpx.AsyncClient, url: str) -> httpx.Response:
     try:
         return await http.get(url)
     except httpx.TimeoutException:
-        raise Unwell(f"no answer within {PROBE_SECONDS:g} s") from None
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise Unwell(f"no answer within {PROBE_SECONDS:g} s", starting=True) from None
+    except httpx.InvalidURL as error:
         raise Unwell(reason_of(error)) from error
+    except httpx.HTTPError as error:
+        raise Unwell(reason_of(error), starting=not _tls_failed(error)) from error
+
+
+def _tls_failed(error: BaseException) -> bool:
+    """Whether a certificate or the protocol is at fault; an end of file is only a lost connection."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, ssl.SSLError):
+            return not isinstance(seen, ssl.SSLEOFError)
+        seen = seen.__cause__ or seen.__context__
+    return False

@@ -2,7 +2,8 @@
 
 Each engine has one task that probes it: every second while it is down, every ten while it is up, at once
 after a live failure. With no [[models]] the same task lists the engine's models, so that one that was
-swapped is noticed; the last list stays in force while the engine is away.
+swapped is noticed; the last list stays in force while the engine is away. With [[models]] it is compared
+with what a vLLM lists once that is up, and again until nothing is missing.
 """
 
 import asyncio
@@ -44,6 +45,8 @@ class Registry:
         self._clock = clock
         self._engines: dict[str, Engine] = {}
         self._models = settings.models
+        self._missing: dict[str, tuple[str, ...]] = {}  # by engine: what it was found not to serve
+        self._broken: set[str] = set()  # engines that are down and that waiting will not mend
         self._subscribers: list[Callable[[], None]] = []
         self._probes: list[asyncio.Task[None]] = []
         self._http: httpx.AsyncClient | None = None
@@ -91,17 +94,23 @@ class Registry:
         return engines
 
     def ready(self) -> tuple[bool, list[str]]:
-        """Whether any engine can answer, and if none can, why: one line for each."""
+        """Whether any engine can answer, and if none can, why: one line for each.
+
+        If one can, the lines tell which configured models their engines do not serve.
+        """
         engines = self._engines.values()
         if any(engine.up for engine in engines):
-            return True, []
+            return True, [line for lines in self._missing.values() for line in lines]
         return False, [f"{engine.url}: {engine.reason}" for engine in engines] or ["no engine is configured"]
 
     def unreachable(self, engine: Engine, cause: str) -> GatewayError:
-        """The error for a caller: the engine is loading, or has been away for longer than a start takes."""
+        """The error for a caller: the engine is loading, or else unavailable.
+
+        It is unavailable if it has been away for longer than a start takes, or fails as no start does.
+        """
         away_seconds = 0.0 if engine.up else self._clock() - engine.since
         cause = f"{engine.url}: {cause}"
-        if away_seconds < self._settings.engine.start_seconds:
+        if engine.url not in self._broken and away_seconds < self._settings.engine.start_seconds:
             return EngineLoading(
                 "The engine is starting and its model is not loaded yet. "
                 f"Try again in {LOADING_RETRY_SECONDS} seconds.",
@@ -130,6 +139,7 @@ class Registry:
 
     def _install(self, settings: Settings, trusted: ssl.SSLContext) -> None:
         before, self._settings = self._settings, settings
+        self._missing = {}
         urls = _urls(settings)
         for url in [url for url in self._engines if url not in urls]:
             self._remove(self._engines.pop(url))
@@ -154,6 +164,7 @@ class Registry:
 
     def _remove(self, engine: Engine) -> None:
         engine.client.close()
+        self._broken.discard(engine.url)
         self._metrics.engine_up.remove(engine.url)
         self._metrics.engine_reconnects.remove(engine.url)
 
@@ -173,20 +184,45 @@ class Registry:
                 if not self._settings.models:
                     self._learn(engine.url, await health.served(http, engine.url))
             except health.Unwell as reason:
-                self._note_down(engine, str(reason))
+                self._note_down(engine, reason)
             else:
                 self._note_up(engine)
+                await self._compare(http, engine.url)
             engine.probed.set()
             await engine.rest(UP_SECONDS if engine.up else DOWN_SECONDS)
 
+    async def _compare(self, http: httpx.AsyncClient, url: str) -> None:
+        """Look for configured models that a vLLM does not list: each of their calls would fail."""
+        wanted = [model for model in self._settings.models if model.kind == "vllm" and url in model.engines]
+        before = self._missing.get(url)
+        if not wanted or before == ():
+            return
+        try:
+            lists = [entry.id for entry in await health.served(http, url)]
+        except health.Unwell as reason:
+            _log.warning("models_not_listed", engine=url, reason=str(reason))
+            self._missing[url] = ()
+            return
+        absent = [model for model in wanted if (model.engine_model or model.id) not in lists]
+        self._missing[url] = tuple(_not_served(model, url, lists) for model in absent)
+        if self._missing[url] != before:
+            for model in absent:
+                _log.warning(
+                    "model_not_served", model=model.id, engine=url, lists=lists, mend="set engine_model"
+                )
+
     def _note_up(self, engine: Engine) -> None:
+        self._broken.discard(engine.url)
         if not engine.up:
             engine.up = True
             engine.reason = ""
             self._metrics.engine_up.labels(engine.url).set(1)
             _log.info("engine_up", engine=engine.url)
 
-    def _note_down(self, engine: Engine, reason: str) -> None:
+    def _note_down(self, engine: Engine, unwell: health.Unwell) -> None:
+        reason = str(unwell)
+        self._missing.pop(engine.url, None)
+        (self._broken.discard if unwell.starting else self._broken.add)(engine.url)
         if engine.up:
             engine.up = False
             engine.since = self._clock()
@@ -226,6 +262,11 @@ def _report(probe: asyncio.Task[None]) -> None:
     """Only a fault of ours ends a probe by itself; without this line nobody would hear of it."""
     if not probe.cancelled():
         _log.error("probe_ended", exc_info=probe.exception())
+
+
+def _not_served(model: Model, url: str, lists: Sequence[str]) -> str:
+    name = model.engine_model or model.id
+    return f"{url}: model {model.id}: the engine lists {', '.join(lists)} and not {name}: set engine_model"
 
 
 def _urls(settings: Settings) -> tuple[str, ...]:

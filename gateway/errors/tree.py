@@ -33,7 +33,8 @@ def quote(value: object) -> str:
 def _short(value: object) -> str:
     """As `repr`, but no longer to make than to read: a caller's list may have a million items."""
     shortener = reprlib.Repr()
-    shortener.maxother = shortener.maxstring = shortener.maxlong = LONGEST_QUOTE
+    # It cuts in the middle: three times as much leaves a head that is longer than what is quoted.
+    shortener.maxother = shortener.maxstring = shortener.maxlong = 3 * LONGEST_QUOTE
     return shortener.repr(value)
 
 
@@ -92,14 +93,18 @@ class CallerError(GatewayError):
 
 
 class InvalidApiKey(CallerError):
-    """No key, unknown, expired or revoked: one message for all, `cause` says which."""
+    """No key, unknown, expired or revoked: one message for all, `cause` says which.
+
+    Another `message` is only for a caller who has proved to hold the key.
+    """
 
     status = 401
     code = "invalid_api_key"
 
-    def __init__(self, cause: str) -> None:
+    def __init__(self, cause: str, *, message: str | None = None) -> None:
         super().__init__(
-            "Incorrect API key provided. Ask the operator of this gateway for a key, and send it as "
+            message
+            or "Incorrect API key provided. Ask the operator of this gateway for a key, and send it as "
             "'Authorization: Bearer sk-gw-…' or 'x-api-key'.",
             headers=[(b"www-authenticate", b"Bearer")],
             cause=cause,

@@ -112,8 +112,12 @@ class Catalogue:
 def allows(key: Key, model: Model, variant: str | None) -> bool:
     """Whether a key may use a model as it is (variant None) or by a variant.
 
-    In a key's list an id covers the model's aliases and variants, `id:variant` only that variant.
+    In a key's list an id or an exact alias covers the model by all its names and its variants,
+    `id:variant` or `alias:variant` only that variant.
     """
     if key.models is None or model.id in key.models:
         return True
-    return variant is not None and f"{model.id}:{variant}" in key.models
+    names = [model.id, *(alias for alias in model.aliases if not alias.endswith("*"))]
+    if any(name in key.models for name in names):
+        return True
+    return variant is not None and any(f"{name}:{variant}" in key.models for name in names)

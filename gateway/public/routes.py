@@ -22,6 +22,30 @@ ROUTES = (
     Route("/v1/models/{id}", ("GET", "HEAD"), "api"),
     Route("/healthz", ("GET", "HEAD"), "open"),
 )
+# Routes of the OpenAI and Anthropic APIs that clients may well try.
+NOT_YET = (
+    "/v1/responses",
+    "/v1/conversations",
+    "/v1/messages",
+    "/v1/embeddings",
+    "/v1/rerank",
+    "/v1/score",
+    "/v1/audio/transcriptions",
+    "/v1/audio/translations",
+    "/v1/audio/speech",
+    "/v1/images/generations",
+    "/v1/images/edits",
+    "/v1/images/variations",
+    "/v1/files",
+    "/v1/uploads",
+    "/v1/batches",
+    "/v1/moderations",
+    "/v1/assistants",
+    "/v1/threads",
+    "/v1/vector_stores",
+    "/v1/fine_tuning/jobs",
+    "/v1/realtime",
+)
 _EXACT = {route.template: route for route in ROUTES if "{" not in route.template}
 _PREFIXED = tuple((route.template.partition("{")[0], route) for route in ROUTES if "{" in route.template)
 
@@ -48,9 +72,21 @@ def _by_prefix(path: str) -> Route | None:
 def _not_found(path: str) -> GatewayError:
     if path.startswith("/v1/v1/"):
         return NotFound(
-            "The path begins with /v1 twice: your client appends /v1 to a base URL that already ends in it. "
-            "Set its base URL without /v1."
+            "The path begins with /v1 twice: let the base URL end in /v1 once; "
+            "if your client appends /v1 by itself, leave it out there."
+        )
+    awaited = _awaited(path)
+    if awaited is not None:
+        return NotFound(
+            f"This gateway does not serve {awaited} yet; "
+            "it serves /v1/chat/completions, /v1/completions and /v1/models."
         )
     if f"/v1{path}" in _EXACT or _by_prefix(f"/v1{path}"):
         return NotFound(f"The path lacks /v1: set your client's base URL to end in /v1, as in …/v1{path}.")
     return NotFound(f"There is no route {quote(path)}. The base URL of an OpenAI client ends in /v1.")
+
+
+def _awaited(path: str) -> str | None:
+    """The known route that is meant, also by a path under it or without /v1."""
+    whole = path if path.startswith("/v1/") else f"/v1{path}"
+    return next((known for known in NOT_YET if whole == known or whole.startswith(known + "/")), None)

@@ -2,14 +2,18 @@
 
 import asyncio
 import os
+import pty
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.callers import ask, chat
 from tests.fake_engine.handle import FakeEngine
-from tests.running import Gateway, free_port
+from tests.running import Gateway, free_port, http_client, wait_for
 
 START_CPU_SECONDS = 2.0
 IDLE_BYTES = 100_000_000
@@ -114,7 +118,51 @@ async def test_variables_that_are_none_are_named_and_the_start_goes_on(
         assert "sk-gw-" not in gateway.log()
         [started] = gateway.events("started")
         assert started["public"] == gateway.url
+        [empty] = gateway.events("no_keys")
+        assert empty["level"] == "warning"
+        assert empty["data_dir"] == str(gateway.data_dir.absolute())
+        assert empty["mend"] == "gateway keys create --name NAME"
         assert len(gateway.log().splitlines()) == len(
             [line for line in gateway.log().splitlines() if line[0] == "{"]
         )
         assert (await ask(gateway, chat(gateway.key))).status == 200
+
+
+async def test_on_a_terminal_the_first_key_comes_with_all_that_a_newcomer_needs(tmp_path: Path) -> None:
+    """The base URL, and a line to paste that carries the key; nothing is said of missing keys."""
+    gateway = Gateway(tmp_path, GATEWAY_UPSTREAM_URL="http://127.0.0.1:9")
+    ours, theirs = pty.openpty()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "gateway", "serve",
+        env=gateway.environ, cwd=Path.cwd(), stdin=theirs, stdout=subprocess.DEVNULL, stderr=theirs,
+    )  # fmt: skip
+    os.close(theirs)
+
+    async def serves() -> bool:
+        async with http_client() as client:
+            try:
+                return (await client.get(gateway.url + "/healthz")).status_code == 200
+            except httpx.TransportError:
+                return False
+
+    try:
+        await wait_for(serves, 60)
+        shown = os.read(ours, 65_536).decode()
+    finally:
+        process.kill()
+        await process.wait()
+        os.close(ours)
+    key = next(word for word in shown.split() if word.startswith("sk-gw-"))
+    assert f"  {gateway.url}/v1\r\n" in shown
+    assert f"  curl {gateway.url}/v1/models -H x-api-key:{key}\r\n" in shown
+    assert "no_keys" not in shown
+
+
+async def test_a_database_with_a_key_is_not_called_empty(fake_engine: FakeEngine, tmp_path: Path) -> None:
+    """Only the first start of a service is told to make one."""
+    gateway = Gateway(tmp_path, GATEWAY_UPSTREAM_URL=fake_engine.url)
+    async with gateway:
+        await gateway.stop()
+        await gateway.start()
+        assert len(gateway.events("started")) == 2
+        assert len(gateway.events("no_keys")) == 1

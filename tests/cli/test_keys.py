@@ -9,6 +9,7 @@ import subprocess
 import sys
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,32 @@ def test_people_read_the_key_on_stdout_and_the_rest_beside_it(shell: Shell) -> N
         assert found[1] in printed
         assert token[-43:] not in printed
     assert "revoked" in shell.run("list").stdout
+
+
+def test_a_rotation_tells_what_becomes_of_the_old_key(shell: Shell) -> None:
+    """Beside the new key, which is alone on stdout; the end is no later than the key's own."""
+    made = shell.json("create", "--name", "alice")
+    at_once = shell.run("rotate", made["id"])
+    assert re.fullmatch(r"sk-gw-\S+\n", at_once.stdout)
+    assert "The old key no longer works." in at_once.stderr
+    before = datetime.now(UTC).replace(microsecond=0)
+    later = shell.run("rotate", made["id"], "--overlap", "24h")
+    found = re.search(r"The old key works until (\S+Z)\.", later.stderr)
+    assert found is not None
+    ends = datetime.fromisoformat(found[1])
+    assert before <= ends - timedelta(hours=24) <= datetime.now(UTC)
+    shell.json("update", made["id"], "--expires", "2099-01-31T00:00:00Z")
+    assert "until 2099-01-31T00:00:00Z." in shell.run("rotate", made["id"], "--overlap", "5200w").stderr
+
+
+def test_what_is_kept_and_not_yet_enforced_is_told(shell: Shell) -> None:
+    """In one line beside the key; what is enforced, or unset, is not among it."""
+    made = shell.run("create", "--name", "a", "--rpm", "3", "--tpm", "9", "--max-parallel", "1", "--json")
+    assert made.stderr == "kept, and not yet enforced by this version: rpm, tpm\n"
+    key_id = json.loads(made.stdout)["id"]
+    changed = shell.run("update", key_id, "--rpm", "none", "--priority", "batch")
+    assert changed.stderr == "kept, and not yet enforced by this version: priority\n"
+    assert shell.run("update", key_id, "--max-parallel", "2").stderr == ""
 
 
 def test_a_key_that_clients_have_is_taken_over_once(shell: Shell) -> None:

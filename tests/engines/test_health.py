@@ -1,9 +1,13 @@
 """What the probes ask an engine, and what they conclude from its answers."""
 
 import pytest
+from structlog.testing import capture_logs
 
 from gateway.engines import Registry
+from gateway.errors import EngineLoading, EngineUnavailable
 from gateway.metrics import Metrics
+from gateway.settings import Model, Settings
+from tests.engines.calls import until
 from tests.engines.loops import on_each_loop
 from tests.engines.test_registry import configured, registry, up
 from tests.fake_engine import scripts
@@ -93,3 +97,82 @@ async def test_the_environments_proxies_are_not_asked_by_probes(
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     async with registry(engine) as known:
         assert known.ready()[0]
+
+
+@pytest.mark.parametrize(
+    ("health", "models", "is_loading"),
+    [
+        (scripts.loading(), scripts.models("m"), True),
+        (scripts.error(404, "Not Found"), scripts.loading(), True),
+        ([{"close": True}], scripts.models("m"), True),
+        (scripts.error(404, "Not Found"), scripts.error(400, "Bad Request"), False),
+        (scripts.error(401, "Unauthorized"), scripts.error(401, "Unauthorized"), False),
+        (scripts.error(403, "Forbidden"), scripts.error(403, "Forbidden"), False),
+        (scripts.error(404, "Not Found"), scripts.error(404, "Not Found"), False),
+    ],
+)
+@on_each_loop
+async def test_what_waiting_will_not_mend_does_not_count_as_loading(
+    engine: FakeEngine, health: scripts.Steps, models: scripts.Steps, is_loading: bool
+) -> None:
+    """Only who cannot be reached or answers 503 may be starting; the others are unavailable at once."""
+    await engine.script(health, path="/health")
+    await engine.script(models, path="/v1/models")
+    async with Registry(configured(engine.url), Metrics()) as known:
+        [found] = known.engines_of(known.models[0])
+        assert not found.up
+        error = known.unreachable(found, found.reason)
+        assert type(error) is (EngineLoading if is_loading else EngineUnavailable)
+        await engine.reset()
+        await engine.script(scripts.loading(), path="/health")
+        await until(lambda: type(known.unreachable(found, "")) is EngineLoading)
+
+
+@on_each_loop
+async def test_a_model_that_its_engine_does_not_list_is_told(engine: FakeEngine) -> None:
+    """Once in the log and in /readyz, which stays ready; until the engine lists it."""
+    await engine.script(scripts.models("Org/Name", "adapter"), path="/v1/models")
+    settings = Settings(
+        models=(
+            Model(id="m", engines=(engine.url,)),
+            Model(id="n", engine_model="adapter", engines=(engine.url,)),
+            Model(id="o", engines=(engine.url,), kind="openai"),
+        )
+    )
+    with capture_logs() as logs:
+        async with Registry(settings, Metrics()) as known:
+            ready, [line] = known.ready()
+            assert ready
+            for part in (engine.url, "model m:", "Org/Name, adapter", "set engine_model"):
+                assert part in line
+            [found] = known.engines_of(known.models[0])
+            found.probed.clear()
+            found.note_failure()
+            await found.probed.wait()
+            assert known.ready() == (True, [line])
+            await engine.reset()
+            await engine.script(scripts.models("m", "adapter"), path="/v1/models")
+            found.note_failure()
+            await until(lambda: known.ready() == (True, []))
+    [told] = [each for each in logs if each["event"] == "model_not_served"]
+    assert (told["model"], told["engine"], told["log_level"]) == ("m", engine.url, "warning")
+    assert (told["lists"], told["mend"]) == (["Org/Name", "adapter"], "set engine_model")
+
+
+@on_each_loop
+async def test_the_list_is_asked_for_when_an_engine_comes_up_and_not_by_every_probe(
+    engine: FakeEngine,
+) -> None:
+    """Nor is an engine down because its list cannot be had: its health has said that it is well."""
+    async with Registry(configured(engine.url), Metrics()) as known:
+        [found] = known.engines_of(known.models[0])
+        found.probed.clear()
+        found.note_failure()
+        await found.probed.wait()
+        assert len(await engine.requests("/v1/models")) == 1
+        await engine.script(scripts.error(500, "Boom"), path="/v1/models")
+        await known.replace(configured(engine.url))
+        found.probed.clear()
+        await found.probed.wait()
+        assert len(await engine.requests("/v1/models")) == 2
+        assert known.ready() == (True, [])

@@ -23,8 +23,8 @@ def registry(engine: FakeEngine, **settings: Any) -> Registry:
 
 
 def configured(*urls: str, **settings: Any) -> Settings:
-    """Settings with one model on these engines."""
-    return Settings(models=(Model(id="m", engines=urls),), **settings)
+    """Settings with one model on these engines, which list it under a name of their own."""
+    return Settings(models=(Model(id="m", engine_model="fake-model", engines=urls),), **settings)
 
 
 def up(metrics: Metrics, url: str) -> float | None:

@@ -7,6 +7,7 @@ import pytest
 import trustme
 
 from gateway.engines import Registry
+from gateway.errors import EngineUnavailable
 from gateway.metrics import Metrics
 from gateway.settings import Engine as EngineSettings
 from gateway.settings import Settings, SettingsError
@@ -104,6 +105,7 @@ async def test_an_https_engine_is_probed_and_called_with_the_operators_ca(tmp_pa
         ready, reasons = known.ready()
         assert not ready
         assert "certificate verify failed" in reasons[0]
+        assert isinstance(known.undiscovered(), EngineUnavailable)
         await known.replace(Settings(upstream_url=engine.url, engine=trusting))
         await until(lambda: known.ready()[0])
         [found] = known.engines_of(known.models[0])

@@ -107,13 +107,21 @@ def test_without_a_name_the_only_model_is_meant() -> None:
         (("qwen:thinking",), "qwen", False),
         (("qwen",), "llama3:8b", False),
         (("llama3:8b",), "llama3:8b", True),
-        (("default",), "qwen", False),
+        (("default",), "qwen", True),
+        (("default",), "default", True),
+        (("default",), "claude-x", True),
+        (("default",), "qwen:thinking", True),
+        (("default",), "llama3:8b", False),
+        (("default:thinking",), "qwen:thinking", True),
+        (("default:thinking",), "default", False),
+        (("claude-*",), "claude-x", False),
+        (("claude-",), "claude-", False),
         (("qwen:nope",), "qwen", False),
         ((), "qwen", False),
     ],
 )
 def test_a_key_may_use_what_it_lists(allowed: tuple[str, ...], name: str, may: bool) -> None:
-    """An id covers its aliases and variants, `id:variant` only that one; aliases are no ids."""
+    """An id covers its aliases and variants, `id:variant` only that one; an exact alias is like the id."""
     catalogue = Catalogue(MODELS)
 
     if may:
@@ -135,7 +143,9 @@ def test_the_only_model_is_refused_by_name_to_a_key_without_it() -> None:
         (None, ["qwen", "llama3:8b", "Org/Other"]),
         (("Org/Other", "qwen"), ["qwen", "Org/Other"]),
         (("qwen:thinking",), ["qwen"]),
-        (("default", "qwen:nope"), []),
+        (("default",), ["qwen"]),
+        (("default:thinking",), ["qwen"]),
+        (("claude-*", "qwen:nope"), []),
     ],
 )
 def test_a_key_sees_what_it_may_use(allowed: tuple[str, ...] | None, visible: list[str]) -> None:

@@ -45,11 +45,50 @@ async def test_what_is_not_listed_is_not_there(
 
 
 @pytest.mark.parametrize("path", ["/v1/v1/chat/completions", "/v1/v1/models"])
-async def test_v1_twice_is_told_to_set_the_base_url_without_it(gateway: Gateway, path: str) -> None:
-    """The mistake is in the client's base URL, and the message says so."""
+async def test_v1_twice_is_told_where_it_belongs(gateway: Gateway, path: str) -> None:
+    """Once in the base URL, or not there at all: clients differ in whether they add it."""
     message = (await ask(gateway, request("POST", path, body=b"{}"))).error["message"]
-    assert "twice" in message
-    assert "without /v1" in message
+    assert message == (
+        "The path begins with /v1 twice: let the base URL end in /v1 once; "
+        "if your client appends /v1 by itself, leave it out there."
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "named"),
+    [
+        ("/v1/responses", "/v1/responses"),
+        ("/v1/responses/resp_1", "/v1/responses"),
+        ("/v1/messages", "/v1/messages"),
+        ("/v1/messages/count_tokens", "/v1/messages"),
+        ("/v1/embeddings/", "/v1/embeddings"),
+        ("/embeddings", "/v1/embeddings"),
+        ("/v1/rerank", "/v1/rerank"),
+        ("/v1/score", "/v1/score"),
+        ("/v1/audio/transcriptions", "/v1/audio/transcriptions"),
+        ("/v1/audio/translations", "/v1/audio/translations"),
+        ("/v1/files", "/v1/files"),
+        ("/v1/batches", "/v1/batches"),
+        ("/v1/images/generations", "/v1/images/generations"),
+    ],
+)
+async def test_a_known_route_that_is_not_served_yet_is_told_so(
+    gateway: Gateway, fake_engine: FakeEngine, path: str, named: str
+) -> None:
+    """The base URL is right then, and nobody should look for a mistake in it."""
+    answer = await assert_unknown(gateway, path, fake_engine)
+    assert answer.error["message"] == (
+        f"This gateway does not serve {named} yet; "
+        "it serves /v1/chat/completions, /v1/completions and /v1/models."
+    )
+
+
+async def test_a_route_that_only_begins_like_a_known_one_is_an_unknown_one(
+    gateway: Gateway, fake_engine: FakeEngine
+) -> None:
+    """Nothing is promised for it."""
+    answer = await assert_unknown(gateway, "/v1/responses2", fake_engine)
+    assert "yet" not in answer.error["message"]
 
 
 @pytest.mark.parametrize("path", ["/chat/completions", "/completions", "/models", "/models/fake-model"])
