@@ -6,7 +6,8 @@ import pytest
 from openai import AsyncOpenAI
 
 from tests.fake_engine.handle import FakeEngine, Process
-from tests.running import Gateway
+from tests.relay.calls import at_rest
+from tests.running import Gateway, wait_for
 
 CONFIG = """
 [engine]
@@ -44,3 +45,10 @@ async def client(gateway: Gateway) -> AsyncIterator[AsyncOpenAI]:
     """The SDK without retries of its own."""
     async with AsyncOpenAI(base_url=f"{gateway.url}/v1", api_key=gateway.key, max_retries=0) as sdk:
         yield sdk
+
+
+@pytest.fixture
+async def leaves_nothing_behind(gateway: Gateway) -> AsyncIterator[None]:
+    """After the test every slot is free again."""
+    yield
+    await wait_for(lambda: at_rest(gateway), 2)
