@@ -35,8 +35,9 @@ def bind(host: str, port: int, setting: str) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
+        reason = (error.strerror or str(error)).partition(" (while")[0]  # what follows says the address again
         raise CannotListen(
-            f"cannot listen on {host}:{port}: {error.strerror or error}. "
+            f"cannot listen on {host}:{port}: {reason}. "
             f"End what uses the port, or set {setting} to another one."
         ) from error
 

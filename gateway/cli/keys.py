@@ -220,7 +220,8 @@ def _print_key(key: "Key", as_json: bool) -> None:
         return
     for name, value in key.as_json().items():
         text = value if isinstance(value, str) else orjson.dumps(value).decode()
-        typer.echo(f"{name:<16}  {'-' if value is None else text}")
+        unset = "all" if name == "models" else "-"
+        typer.echo(f"{name:<16}  {unset if value is None else text}")
 
 
 def _print_table(found: "list[Key]") -> None:
