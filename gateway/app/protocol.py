@@ -23,14 +23,13 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from gateway.app import refusals
 from gateway.app.corked import Corked
 from gateway.errors import GatewayError
+from gateway.public.respond import LINGER_BYTES, LINGER_SECONDS
 from gateway.relay import CALLER
 
 MAX_HEAD_BYTES = 65_536
 MAX_HEADERS = 100
 MAX_PIPELINED = 32
 HEAD_SECONDS = 10.0
-LINGER_BYTES = 1_048_576
-LINGER_SECONDS = 1.0
 _NOWHERE: Any = deque(maxlen=0)  # takes trailers and keeps none
 _log = structlog.get_logger("gateway.connection")
 

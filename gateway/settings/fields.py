@@ -3,7 +3,7 @@
 import ipaddress
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -152,4 +152,3 @@ Networks = Annotated[tuple[Network, ...], NoDecode, BeforeValidator(_items)]
 Origin = Annotated[str, AfterValidator(_origin)]
 Origins = Annotated[tuple[Origin, ...], NoDecode, BeforeValidator(_items)]
 Media = Annotated[Literal["data", "none"] | tuple[str, ...], NoDecode, PlainValidator(_media)]
-Object = dict[str, Any]
