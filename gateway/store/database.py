@@ -39,7 +39,7 @@ class Store:
         self.path = data_dir.absolute() / FILE_NAME
         self.generation = 0
         self._opening: Opening = opening
-        self._engine = _engine(self.path)
+        self._connections = _Connections(self.path)
         self._file: _File | None = None
         self._finding = asyncio.Lock()
 
@@ -48,25 +48,33 @@ class Store:
         try:
             await self._find_file()
         except GatewayError:
-            await self._engine.dispose()
+            await self._connections.give_up()
             raise
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._engine.dispose()
+        await self._connections.give_up()
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[Reader]:
         """What the database holds."""
-        async with self._watched() as generation, self._engine.connect() as connection:
+        async with (
+            self._watched() as generation,
+            self._connections.used() as engine,
+            engine.connect() as connection,
+        ):
             yield Reader(connection, generation)
 
     @asynccontextmanager
     async def write(self) -> AsyncIterator[Writer]:
         """One transaction: all of it on leaving, nothing of it on an error. Writers wait for each other."""
-        async with self._watched() as generation, self._engine.begin() as connection:
+        async with (
+            self._watched() as generation,
+            self._connections.used() as engine,
+            engine.begin() as connection,
+        ):
             # At once, not at the first change: what is read in here is still true when it is written.
             await connection.exec_driver_sql("BEGIN IMMEDIATE")
             yield Writer(connection, generation)
@@ -99,14 +107,46 @@ class Store:
         if self._file == before:
             return
         self._file = None
-        await self._engine.dispose()
+        await self._connections.give_up()
+        self._connections = _Connections(self.path)
         self.generation += 1
-        async with self._engine.connect() as connection:
+        async with self._connections.used() as engine, engine.connect() as connection:
             found = await connection.scalar(text("SELECT version_num FROM alembic_version"))
         if found != REVISION:
             raise other_revision(self.path, str(found))
         # Opening made the log, and may have moved it into the file: only now is this what we watch.
         self._file = _look(self.path)
+
+
+class _Connections:
+    """The connections to one file. Given up, they are closed as soon as nobody uses one of them.
+
+    SQLAlchemy's `dispose` alone closes those at rest: one in use would go back to a pool that is nobody's.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._engine = _engine(path)
+        self._users = 0
+        self._given_up = False
+
+    @asynccontextmanager
+    async def used(self) -> AsyncIterator[AsyncEngine]:
+        """While within, what is taken from it stays open."""
+        self._users += 1
+        try:
+            yield self._engine
+        finally:
+            self._users -= 1
+            await self._close_unused()
+
+    async def give_up(self) -> None:
+        """No new users come."""
+        self._given_up = True
+        await self._close_unused()
+
+    async def _close_unused(self) -> None:
+        if self._given_up and not self._users:
+            await self._engine.dispose()
 
 
 class _File(NamedTuple):

@@ -1,5 +1,6 @@
 """Transactions of the key database, its versions, and what happens to its file."""
 
+import gc
 import shutil
 import sqlite3
 import subprocess
@@ -145,6 +146,21 @@ async def test_another_file_in_its_place_is_read_from_then_on(store: Store, tmp_
     async with store.read() as reader:
         assert [key["id"] for key in await reader.keys()] == ["aaaaaaaaaaaa"]
     assert store.generation > before
+
+
+async def test_a_connection_in_use_while_the_file_changes_is_closed_after_its_use(
+    store: Store, recwarn: pytest.WarningsRecorder
+) -> None:
+    """It reads on to its end, and no connection is left to the garbage collector."""
+    async with store.read() as before:
+        assert await before.version() == 0
+        store.path.rename(store.path.with_name("away.db"))
+        shutil.copyfile(store.path.with_name("away.db"), store.path)
+        async with store.read() as anew:
+            assert anew.generation > before.generation
+        assert await before.version() == 0
+    gc.collect()
+    assert [str(warning.message) for warning in recwarn] == []
 
 
 async def test_a_lost_log_is_noticed(store: Store) -> None:
