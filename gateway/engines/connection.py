@@ -152,6 +152,7 @@ class Connection(asyncio.Protocol):
             self.abort()  # It belongs to no request, and what it would do to the next one is not known.
             return
         self._fed_bytes += len(data)
+        self._pool.reads += 1
         try:
             self._feed(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:

@@ -1,9 +1,11 @@
 """One engine: its address, its client and what is known of its health. The registry alone changes that."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 
 from gateway.engines.client import Client
+from gateway.engines.pulse import Pulse
 
 PROBE_GAP_SECONDS = 0.1
 
@@ -16,13 +18,14 @@ class Engine:
     that one request's fault, so it only makes the next probe come at once.
     """
 
-    __slots__ = ("_hurry", "client", "probed", "reason", "since", "up", "url")
+    __slots__ = ("_hurry", "client", "probed", "pulse", "reason", "since", "up", "url")
 
-    def __init__(self, url: str, client: Client, since: float) -> None:
+    def __init__(self, url: str, client: Client, clock: Callable[[], float]) -> None:
         self.url = url
         self.client = client
         self.up = False
-        self.since = since
+        self.since = clock()
+        self.pulse = Pulse(clock)
         self.reason = "not probed yet"
         self.probed = asyncio.Event()
         self._hurry = asyncio.Event()

@@ -14,20 +14,10 @@ import httpx
 import orjson
 
 from gateway.engines.failures import reason_of
+from gateway.engines.unwell import Unwell
 from gateway.settings import SettingsError
 
 PROBE_SECONDS = 10.0
-
-
-class Unwell(Exception):  # it is what the probe finds, not what goes wrong in it
-    """The engine cannot answer now; the text says why, to the operator.
-
-    `starting` says whether time alone may mend it: nobody answers there yet, or what answers says 503.
-    """
-
-    def __init__(self, why: str, *, starting: bool = False) -> None:
-        super().__init__(why)
-        self.starting = starting
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from gateway.engines.connection import Connection
 class Pool:
     """Keeps connections for the next request, the last used first, none for longer than the engine does."""
 
-    __slots__ = ("_closed", "_idle", "_keep_alive_seconds", "_loop", "_open", "_timer")
+    __slots__ = ("_closed", "_idle", "_keep_alive_seconds", "_loop", "_open", "_timer", "reads")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, keep_alive_seconds: float) -> None:
         self._loop = loop
@@ -17,6 +17,7 @@ class Pool:
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
         self._open: set[Connection] = set()
+        self.reads = 0  # how often bytes of answers have come: whether the engine is silent
 
     @property
     def open_connections(self) -> int:

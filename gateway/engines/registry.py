@@ -21,6 +21,7 @@ from pydantic import ValidationError
 from gateway.engines import address, health
 from gateway.engines.client import Client
 from gateway.engines.engine import Engine
+from gateway.engines.unwell import Unwell
 from gateway.errors import EngineLoading, EngineUnavailable, GatewayError
 from gateway.metrics import Metrics
 from gateway.settings import Model, Settings, SettingsError
@@ -156,7 +157,7 @@ class Registry:
     def _add(self, url: str, trusted: ssl.SSLContext, *, renew: bool) -> None:
         known = self._engines.get(url)
         if known is None:
-            self._engines[url] = Engine(url, self._client(url, trusted), self._clock())
+            self._engines[url] = Engine(url, self._client(url, trusted), self._clock)
             self._metrics.engine_up.labels(url).set(0)
         elif renew:
             known.client.close()
@@ -183,7 +184,8 @@ class Registry:
                 await health.check(http, engine.url)
                 if not self._settings.models:
                     self._learn(engine.url, await health.served(http, engine.url))
-            except health.Unwell as reason:
+                await engine.pulse.check(http, engine.url, engine.client, self._models)
+            except Unwell as reason:
                 self._note_down(engine, reason)
             else:
                 self._note_up(engine)
@@ -199,7 +201,7 @@ class Registry:
             return
         try:
             lists = [entry.id for entry in await health.served(http, url)]
-        except health.Unwell as reason:
+        except Unwell as reason:
             _log.warning("models_not_listed", engine=url, reason=str(reason))
             self._missing[url] = ()
             return
@@ -219,7 +221,7 @@ class Registry:
             self._metrics.engine_up.labels(engine.url).set(1)
             _log.info("engine_up", engine=engine.url)
 
-    def _note_down(self, engine: Engine, unwell: health.Unwell) -> None:
+    def _note_down(self, engine: Engine, unwell: Unwell) -> None:
         reason = str(unwell)
         self._missing.pop(engine.url, None)
         (self._broken.discard if unwell.starting else self._broken.add)(engine.url)
@@ -234,7 +236,7 @@ class Registry:
     def _learn(self, url: str, served: Sequence[health.Served]) -> None:
         models = tuple(_models(url, served))
         if not models:
-            raise health.Unwell("GET /v1/models lists no model with a usable name")
+            raise Unwell("GET /v1/models lists no model with a usable name")
         if models == self._models:
             return
         self._models = models
