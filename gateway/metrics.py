@@ -22,6 +22,11 @@ LATENCY_SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0,
 OVERHEAD_SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 1.0)
 
 
+def status_class(status: int) -> str:
+    """`2xx` and the like."""
+    return "2xx" if status == 200 else f"{status // 100}xx"
+
+
 class Distribution:
     """How often values fell into each bucket, and their sum."""
 
@@ -57,7 +62,7 @@ class Series:
 
     def count(self, status: int, reason: str) -> None:
         """One request more with this outcome."""
-        outcome = ("2xx" if status == 200 else f"{status // 100}xx", reason)
+        outcome = (status_class(status), reason)
         self.outcomes[outcome] = self.outcomes.get(outcome, 0) + 1
 
 
@@ -67,6 +72,7 @@ class Traffic(Collector):
     def __init__(self) -> None:
         self._series: dict[tuple[str, str], Series] = {}
         self._tokens: dict[tuple[str, str, str], int] = {}
+        self._key_requests: dict[tuple[str, str], int] = {}
         self.inflight: dict[str, int] = {}
 
     def series(self, model: str, route: str) -> Series:
@@ -81,15 +87,26 @@ class Traffic(Collector):
         series = (key, model, kind)
         self._tokens[series] = self._tokens.get(series, 0) + tokens
 
+    def count_for_key(self, key: str, status: int) -> None:
+        """One request more of a key, whatever it asked for."""
+        series = (key, status_class(status))
+        self._key_requests[series] = self._key_requests.get(series, 0) + 1
+
     def collect(self) -> Iterator[Metric]:
         """All of it, for a scrape."""
         yield self._requests()
+        keys = CounterMetricFamily(
+            "gateway_key_requests", "Requests of each key by outcome.", labels=("key", "status_class")
+        )
+        for series, requests in self._key_requests.items():
+            keys.add_metric(series, requests)
+        yield keys
         yield from self._durations()
         tokens = CounterMetricFamily(
             "gateway_tokens", "Tokens as the engine counted them.", labels=("key", "model", "kind")
         )
-        for series, count in self._tokens.items():
-            tokens.add_metric(series, count)
+        for labels, count in self._tokens.items():
+            tokens.add_metric(labels, count)
         yield tokens
         inflight = GaugeMetricFamily(
             "gateway_inflight", "Calls that the engine is working on.", labels=("model",)

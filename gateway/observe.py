@@ -84,8 +84,10 @@ class Observe:
             series.overhead.observe(record.sent - record.read)
         if record.first_token:
             series.time_to_first_token.observe(record.first_token - record.started)
-        if record.usage is not None and record.key_id is not None:
-            count(traffic, record.key_id, record.model, record.usage)
+        if record.key_id is not None:
+            traffic.count_for_key(record.key_id, record.status or ClientClosed.status)
+            if record.usage is not None:
+                count(traffic, record.key_id, record.model, record.usage)
         if record.reason == ClientClosed.code:
             self._metrics.client_disconnects.labels(_phase(record)).inc()
 

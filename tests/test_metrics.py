@@ -27,6 +27,7 @@ LABELS = {
     "gateway_time_to_first_token_seconds": ("model", "route"),
     "gateway_overhead_seconds": ("model", "route"),
     "gateway_tokens_total": ("key", "model", "kind"),
+    "gateway_key_requests_total": ("key", "status_class"),
     "gateway_limited_total": ("key", "limit"),
     "gateway_inflight": ("model",),
     "gateway_engine_up": ("engine",),
@@ -46,6 +47,7 @@ def touched() -> Metrics:
     series.count(200, "ok")
     for distribution in (series.duration, series.overhead, series.time_to_first_token):
         distribution.observe(0.02)
+    metrics.traffic.count_for_key("a-key", 200)
     count(metrics.traffic, "a-key", "m", Usage(7, 4, 3, 2))
     metrics.traffic.inflight["m"] = 1
     metrics.limited.labels("a-key", "max_parallel").inc()

@@ -128,7 +128,7 @@ async def test_a_request_that_crashes_or_is_cancelled_is_counted_all_the_same(
     assert requests(metrics) == {("4xx", "client_closed"): 1}
 
 
-async def test_tokens_count_for_the_key_that_used_them() -> None:
+async def test_requests_and_tokens_count_for_the_key_that_used_them() -> None:
     """Without a key there is nobody to count for."""
     metrics = Metrics()
 
@@ -141,3 +141,5 @@ async def test_tokens_count_for_the_key_that_used_them() -> None:
     await observed(Observe(using, metrics), scope())
     labels = {"key": "a-key", "model": "m", "kind": "prompt"}
     assert metrics.registry.get_sample_value("gateway_tokens_total", labels) == 7
+    labels = {"key": "a-key", "status_class": "2xx"}
+    assert metrics.registry.get_sample_value("gateway_key_requests_total", labels) == 1
