@@ -9,7 +9,7 @@ from tests.grafana import panels
 from tests.prometheus.programs import CONFIGURATION
 
 PROVISIONING = panels.FOLDER / "provisioning"
-COMPOSE = panels.FOLDER.parent / "compose.yaml"
+COMPOSE = panels.FOLDER.parent / "deploy" / "monitoring.yaml"
 
 
 def provisioned(kind: str) -> dict[str, Any]:
@@ -56,11 +56,11 @@ def test_the_dashboards_are_read_from_where_the_stack_puts_them(service: dict[st
     """And none can be lost or changed by a click."""
     [provider] = provisioned("dashboards")["providers"]
     mounted = dict(
-        volume.removesuffix(":ro").split(":") for volume in service["volumes"] if volume.startswith("./")
+        volume.removesuffix(":ro").split(":") for volume in service["volumes"] if volume.startswith("../")
     )
     assert provider["type"] == "file"
-    assert provider["options"]["path"] == mounted["./grafana/dashboards"]
-    assert mounted["./grafana/provisioning"] == "/etc/grafana/provisioning"
+    assert provider["options"]["path"] == mounted["../grafana/dashboards"]
+    assert mounted["../grafana/provisioning"] == "/etc/grafana/provisioning"
     assert provider["disableDeletion"]
     assert not provider["allowUiUpdates"]
 

@@ -100,9 +100,15 @@ def test_a_runbook_says_meaning_impact_diagnosis_and_mitigation(name: str) -> No
         assert shlex.split(block, comments=True)
 
 
+def services_of(file: str) -> dict[str, Any]:
+    """The services of one of the stack's files, as written."""
+    services: dict[str, Any] = yaml.safe_load((CHECKOUT / file).read_text())["services"]
+    return services
+
+
 def test_runbooks_name_services_of_the_stack() -> None:
-    """What follows `docker compose exec`, `logs`, `restart` … is a service of compose.yaml."""
-    services = set(yaml.safe_load((CHECKOUT / "compose.yaml").read_text())["services"])
+    """What follows `docker compose exec`, `logs`, `restart` … is one of them."""
+    services = set(services_of("compose.yaml")) | set(services_of("deploy/monitoring.yaml"))
     called = re.compile(
         r"docker compose (?:exec|logs|restart|stop|top|ps|up)(?: -[\w-]+(?: \d+\w?)?)*((?: [a-z][a-z-]*)?)"
     )
@@ -119,7 +125,7 @@ def test_recorded_series_are_named_level_metric_operation() -> None:
 
 
 async def test_rules_read_what_exists(programs: Programs, tmp_path: Path) -> None:
-    """Each metric in a rule is shown by the gateway, vLLM or an exporter as compose.yaml starts it."""
+    """Each metric in a rule is shown by the gateway, vLLM or an exporter as the stack starts it."""
     recorded = {rule["record"] for rule in rules() if "record" in rule}
     known = recorded | exposed.OF_PROMETHEUS | exposed.OF_PROBES
     known |= exposed.of_gateway() | exposed.of_vllm() | await of_node(programs, tmp_path)
@@ -127,9 +133,9 @@ async def test_rules_read_what_exists(programs: Programs, tmp_path: Path) -> Non
 
 
 async def of_node(programs: Programs, folder: Path) -> set[str]:
-    """What a real node exporter shows with the arguments of compose.yaml."""
+    """What a real node exporter shows with the arguments that the stack gives it."""
     port = free_port()
-    service = yaml.safe_load((CHECKOUT / "compose.yaml").read_text())["services"]["node-exporter"]
+    service = services_of("deploy/monitoring.yaml")["node-exporter"]
     arguments = [argument for argument in service["command"] if not argument.startswith("--path.rootfs")]
     # In a container the root is an overlay, which it leaves out by itself: nothing would be left to show.
     arguments += [f"--web.listen-address=127.0.0.1:{port}", "--collector.filesystem.fs-types-exclude=^proc$"]
