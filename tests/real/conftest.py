@@ -1,4 +1,4 @@
-"""Two real engines and a gateway before them, for the whole run."""
+"""Two real engines and a gateway before them, for this folder: the stack, which comes later, has its own."""
 
 import contextlib
 import os
@@ -48,7 +48,7 @@ class Real:
         return CONFIG.format(chat=self.chat, tiny=self.tiny)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def real(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Real]:
     """The engines, loaded."""
     chat, tiny = engines.prepare()
@@ -65,14 +65,14 @@ async def real(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Real]:
             engine.process.wait(timeout=60)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def gateway(real: Real, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Gateway]:
     """One gateway before both engines, for tests that leave it as it was."""
     async with Gateway(tmp_path_factory.mktemp("gateway"), config=real.config) as running:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 async def client(gateway: Gateway) -> AsyncIterator[AsyncOpenAI]:
     """The OpenAI SDK, pointed at the base URL and nothing else."""
     async with AsyncOpenAI(base_url=f"{gateway.url}/v1", api_key=gateway.key, max_retries=0) as sdk:
