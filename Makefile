@@ -31,26 +31,45 @@ INSTALL = $(PIP) install -qq --no-deps
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# MODE, PROFILE, SITE, SERVICE, FILE and YES reach the command through the environment.
+BOX = $(BIN)/python -m deploy.box
+
 .PHONY: up
-up: install  ## Start engine, gateway and Caddy; print the base URL and a curl line that answers
-	@$(BIN)/python -m deploy.local up
+up: install  ## Start everything, print a curl line that answers. MODE=box|local, PROFILE=name: decide yourself
+	@$(BOX) up
 
 # These do not install what is new under the feet of a running stack.
 .PHONY: down
-down: $(if $(STALE),install)  ## Stop them; calls under way may finish first
-	@$(BIN)/python -m deploy.local down
+down: $(if $(STALE),install)  ## Stop it; calls under way may finish first
+	@$(BOX) down
 
 .PHONY: status
 status: $(if $(STALE),install)  ## Show what runs, whether it is well, and the addresses
-	@$(BIN)/python -m deploy.local status
+	@$(BOX) status
 
 .PHONY: logs
-logs: $(if $(STALE),install)  ## Follow the logs (the last lines if nothing runs): of all, or of one with SERVICE=engine|gateway|caddy
-	@$(BIN)/python -m deploy.local logs $(SERVICE)
+logs: $(if $(STALE),install)  ## Follow the logs (the last lines if nothing runs): of all, or of one with SERVICE=name
+	@$(BOX) logs
+
+.PHONY: backup
+backup: $(if $(STALE),install)  ## Save keys, usage, secrets and certificates in one file, while all goes on. FILE=where
+	@$(BOX) backup
+
+.PHONY: restore
+restore: install  ## Put a backup back: FILE=which. Says what it replaces, and asks. YES=1: do not ask
+	@$(BOX) restore
+
+.PHONY: upgrade
+upgrade: install  ## Bring the running stack to this checkout's version; back to the one before if it does not answer
+	@$(BOX) upgrade
+
+.PHONY: alert-test
+alert-test: $(if $(STALE),install)  ## Send a test alert to where ALERT_URL leads, and say whether it was taken
+	@$(BOX) alert-test
 
 .PHONY: clean
 clean: python  ## Delete what was made here: says what, and asks. YES=1: do not ask. CACHE=1: engine and weights too
-	@$(PYTHON) -m deploy.local.clean $(if $(filter 1,$(YES)),--yes) $(if $(filter 1,$(CACHE)),--cache)
+	@$(PYTHON) -m deploy.box.clean $(if $(filter 1,$(YES)),--yes) $(if $(filter 1,$(CACHE)),--cache)
 
 .PHONY: install
 install: $(RUNTIME)  ## Install the gateway into .venv (.venv/bin/gateway)

@@ -1,0 +1,102 @@
+"""The files in secrets/: each made once, with the mode that its readers need, and checked before every start.
+
+Containers get single files by bind mount, so the directory can be the operator's alone; they read the
+files as members of the operator's group.
+"""
+
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+
+from deploy.alertmanager import configuration, receivers
+from deploy.box.places import Places
+from deploy.local import authority
+from deploy.local.problem import Problem
+
+FOR_CONTAINERS = 0o640
+PRIVATE = 0o600
+REQUIRED = ("admin-token", "grafana-password")
+ONE_LINE = (*REQUIRED, "hf-token", "alert-url", "smtp-password")
+PUBLIC = ("ca.crt", "ca-bundle.pem")
+
+OPEN_WEBUI = "open-webui-key"
+
+
+def ensure(places: Places, variables: Mapping[str, str], alert_url: str, environ: Mapping[str, str]) -> None:
+    """Makes what is missing. Raises Problem if ALERT_URL, or what is needed for it, is not usable."""
+    places.secrets.mkdir(mode=0o700, exist_ok=True)
+    group = int(variables["SECRETS_GID"])
+    made = {
+        "admin-token": secrets.token_urlsafe(32),
+        "grafana-password": secrets.token_urlsafe(18),
+        "hf-token": environ.get("HF_TOKEN", "").strip(),
+        "smtp-password": environ.get("SMTP_PASSWORD", ""),
+        "ca-bundle.pem": authority.system_roots(environ).read_text(encoding="utf-8", errors="replace"),
+    }
+    if uses_open_webui(variables):
+        made[OPEN_WEBUI] = ""
+    if not (places.secrets / "alertmanager.yml").exists():
+        made |= _alerts(places, alert_url, environ)
+    for name, text in made.items():
+        if not (places.secrets / name).exists():
+            write(places.secrets / name, text, FOR_CONTAINERS, group)
+
+
+def _alerts(places: Places, alert_url: str, environ: Mapping[str, str]) -> dict[str, str]:
+    kept = places.secrets / "alert-url"
+    url = alert_url or (kept.read_text(encoding="utf-8").strip() if kept.exists() else "")
+    host, sender, user = (environ.get(name, "") for name in ("SMTP_HOST", "SMTP_FROM", "SMTP_USER"))
+    smtp = receivers.Smtp(host, sender, user) if host else None
+    try:
+        return {"alert-url": configuration.address(url), "alertmanager.yml": configuration.render(url, smtp)}
+    except receivers.BadAlertUrl as error:
+        raise Problem(str(error)) from error
+
+
+def write(file: Path, text: str, mode: int, group: int) -> None:
+    """Writes a new file, whole and with its mode from the first moment under its name."""
+    beside = file.with_name(f".{file.name}.new")
+    beside.unlink(missing_ok=True)
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
+        opened.write(text)
+        os.fchown(descriptor, -1, group)
+        os.fchmod(descriptor, mode)
+    beside.rename(file)
+
+
+def uses_open_webui(variables: Mapping[str, str]) -> bool:
+    """Whether the optional chat interface is part of the stack."""
+    return "open-webui.yaml" in variables.get("COMPOSE_FILE", "")
+
+
+def troubles(places: Places, variables: Mapping[str, str]) -> list[str]:
+    """What is wrong with the files that are there: one line each, naming the file and never what is in it."""
+    if not places.secrets.exists():
+        return []
+    if not os.access(places.secrets, os.R_OK | os.W_OK | os.X_OK):
+        return [f"{places.secrets} is not yours: run make as its owner, or give it to your user (chown -R)."]
+    group = int(variables.get("SECRETS_GID") or os.getgid())
+    names = [*ONE_LINE, "alertmanager.yml", *([OPEN_WEBUI] if uses_open_webui(variables) else [])]
+    found = (_trouble(places.secrets / name, group) for name in names if (places.secrets / name).exists())
+    return [line for line in found if line]
+
+
+def _trouble(file: Path, group: int) -> str:
+    where = f"secrets/{file.name}"
+    if file.is_dir():
+        return (
+            f"{where} is a directory, as Docker makes one for a file that is missing: rmdir it, then make up."
+        )
+    if not os.access(file, os.R_OK):
+        return f"{where} cannot be read by your user: give it to you (chown), mode 0640."
+    seen = file.stat()
+    if not (seen.st_mode & 0o004 or (seen.st_mode & 0o040 and seen.st_gid == group)):
+        return f"{where} cannot be read by containers: chgrp {group} {where} && chmod 0640 {where}"
+    lines = file.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    if file.name in REQUIRED and not lines:
+        return f"{where} is empty: put a secret in, or remove the file and make up makes a new one."
+    if file.name in ONE_LINE and len(lines) > 1:
+        return f"{where} holds {len(lines)} lines: a secret is one line."
+    return ""

@@ -1,0 +1,1 @@
+"""The compose stack of a box, driven over a scripted docker command."""
