@@ -145,8 +145,9 @@ def install(*packages: str) -> None:
     missing = [name for name in packages if not _installed(name)]
     if missing:
         environ = {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"}
-        _run(["apt-get", "-qq", "update"], environ=environ)
-        _run(["apt-get", "-qq", "install", "--no-install-recommends", *missing], environ=environ)
+        waiting = ["-qq", "--option", "DPkg::Lock::Timeout=300"]
+        _run(["apt-get", *waiting, "update"], environ=environ)
+        _run(["apt-get", *waiting, "install", "--no-install-recommends", *missing], environ=environ)
 
 
 def _installed(package: str) -> bool:
