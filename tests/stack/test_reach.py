@@ -13,7 +13,7 @@ SCRAPES_SECONDS = 60.0
 
 
 async def test_only_caddy_listens_beyond_loopback(stack: Stack) -> None:
-    """Of all that the stack opened on this machine, two ports can be called from elsewhere (B158)."""
+    """Of all that the stack opened on this machine, two ports can be called from elsewhere."""
     ports = {int(stack.variables[name]) for name in ("HTTP_PORT", "HTTPS_PORT")}
     assert await listening() - stack.listening_before == ports
 
