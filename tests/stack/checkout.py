@@ -13,6 +13,7 @@ PARTS = (
     *("pyproject.toml", "requirements.lock", "README.md", "LICENSE"),
 )
 PROFILE = "cpu"
+PROFILE_FILE = f"deploy/profiles/{PROFILE}.yaml"
 
 
 def copy(target: Path) -> Path:
@@ -32,7 +33,7 @@ def weights(target: Path) -> Path:
 
     Raises Problem if the model cannot be had. Needs the local mode's engine installed.
     """
-    profile = (CHECKOUT / "deploy/profiles" / f"{PROFILE}.yaml").read_text()
+    profile = (CHECKOUT / PROFILE_FILE).read_text()
     named = dict(re.findall(r"(?m)^(model|revision): (\S+)$", profile))
     repository = target / "hub" / f"models--{named['model'].replace('/', '--')}"
     snapshot = repository / "snapshots" / named["revision"]

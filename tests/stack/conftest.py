@@ -24,7 +24,10 @@ from tests.stack.stack import Container, Stack
 
 RELEASE = "bookworm"
 NEEDED_MEMORY = 8 * 2**30
-ORDER = ("test_up", "test_reach", "test_faults", "test_watch", "test_restore", "test_stop", "test_logs")
+ORDER = (
+    *("test_up", "test_reach", "test_faults", "test_watch"),
+    *("test_bad_flag", "test_restore", "test_stop", "test_logs"),
+)
 RAN = pytest.StashKey[list[Container]]()
 TOOK = pytest.StashKey[dict[str, float]]()
 

@@ -1,9 +1,7 @@
 """What fails is told, and comes back by itself: the gateway, the engine, Docker. Keys stay as they were."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import httpx
 import pytest
@@ -148,29 +146,3 @@ async def test_all_is_back_after_docker_was_stopped_and_started(stack: Stack) ->
     assert set(await stack.containers()) == services
     await wait_for(stack.healthy, ENGINE_SECONDS)
     assert (await answered(stack)).status_code == 200
-
-
-async def test_a_bad_flag_is_tried_three_times_at_most(stack: Stack) -> None:
-    """Then the container waits and says so; once the profile is mended, `make up` starts it at once."""
-    profile = stack.folder / stack.variables["PROFILE_FILE"]
-    good = await asyncio.to_thread(profile.read_text)
-    await _edit(profile, f"{good}\nno-such-flag: true\n")
-    await stack.keep_logs()
-    await stack.compose("restart", "--no-deps", "vllm")
-
-    async def waits() -> bool:
-        return "this is start 3 within 30 minutes" in await stack.compose("logs", "vllm")
-
-    await wait_for(waits, ENGINE_SECONDS)
-    log = await stack.compose("logs", "--no-log-prefix", "vllm")
-    assert log.count("unrecognized arguments: --no-such-flag") == 2
-    assert (await stack.containers())["vllm"].state == "running"
-    await _edit(profile, good)
-    await stack.keep_logs()
-    await stack.make("up")
-    assert await works(stack)
-
-
-async def _edit(file: Path, text: str) -> None:
-    """In place, as an editor may: the container has this very file."""
-    await asyncio.to_thread(file.write_text, text)
