@@ -90,8 +90,8 @@ def start(places: Places, found: Mapping[str, str]) -> None:
         images.provide(places)
         running = containers.of_project(places, project)
         changed = edited.services(places, running)
-        if "vllm" in changed or not _engine_serves(places, running):
-            _ready_engine(places, running)
+        if ("vllm" in changed or not _engine_serves(places, running)) and _ready_engine(places, running):
+            changed = [service for service in changed if service != "vllm"]
         if changed:
             console().print(f"  Their files were edited: restarting {', '.join(changed)} …")
             docker.show(places, "compose", "restart", *changed)
@@ -107,14 +107,19 @@ def _engine_serves(places: Places, running: Mapping[str, Container]) -> bool:
     return told[-1:] == [running["vllm"].config_hash]
 
 
-def _ready_engine(places: Places, running: Mapping[str, Container]) -> None:
-    """Its weights on this disk, the notes of its failed starts gone: whoever runs make up has mended it."""
+def _ready_engine(places: Places, running: Mapping[str, Container]) -> bool:
+    """Its weights on this disk, the notes of its failed starts gone: whoever runs make up has mended it.
+
+    Says whether it was restarted, because it waited before another try.
+    """
     terminal = () if os.isatty(0) and os.isatty(1) and os.isatty(2) else ("-T",)
     docker.show(places, *docker.with_setup(places), "run", "--rm", *terminal, "weights")
     notes = ("run", "--rm", "--no-deps", "-T", "--entrypoint", "rm", "vllm", "-rf", "/cache/starts")
     docker.answer(places, "compose", *notes, seconds=300)
-    if "vllm" in running and running["vllm"].running and _sleeps(places):
+    waits = "vllm" in running and running["vllm"].running and _sleeps(places)
+    if waits:
         docker.show(places, "compose", "restart", "--no-deps", "vllm")
+    return waits
 
 
 def _sleeps(places: Places) -> bool:

@@ -57,6 +57,24 @@ def test_edited_file(running: Box) -> None:
     assert ["compose", "restart", "gateway"] in running.calls()
 
 
+@pytest.mark.parametrize("process", ["sh", "python3"])
+def test_edited_profile(running: Box, process: str) -> None:
+    """The engine is restarted once, be it that it serves or that it waits after failed starts."""
+    profile = running.folder / "deploy/profiles/cpu.yaml"
+    stack = json.loads((running.docker / "stack.json").read_text())
+    stack["services"]["vllm"]["volumes"] = [{"type": "bind", "source": str(profile), "target": "/serve.yaml"}]
+    running.say("stack.json", stack)
+    machine = json.loads((running.docker / "machine.json").read_text())
+    running.say("machine.json", machine | {"engine_process": process})
+    found = json.loads((running.docker / "containers.json").read_text())
+    for container in found:
+        container["State"]["StartedAt"] = "2020-01-01T00:00:00.123456789Z"
+    running.say("containers.json", found)
+    assert running.up().returncode == 0
+    restarts = [call for call in running.calls() if "restart" in call]
+    assert [call[-1] for call in restarts] == ["vllm"], restarts
+
+
 def test_lost_key(running: Box) -> None:
     """A first key that is not accepted any more is said, and is no failure of the stack."""
     running.places.first_key.write_text("sk-gw-not-this-one\n")
