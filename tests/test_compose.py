@@ -9,7 +9,7 @@ import yaml
 
 ROOT = Path(__file__).parent.parent
 MAIN, MONITORING = ROOT / "compose.yaml", ROOT / "deploy" / "monitoring.yaml"
-TWO_SCREENS_LINES = 130
+TWO_SCREENS_LINES = 140
 PINNED = re.compile(r"[\w./-]+:v?\d[\w.-]*")
 DRAIN_MARGIN_SECONDS = 15
 
@@ -34,7 +34,7 @@ def test_both_files_mean_the_same_by_shared_parts() -> None:
     """Anchors do not reach from one file into another, and Compose compares the networks alone."""
     main, monitoring = document(MAIN), document(MONITORING)
     assert main["include"] == ["deploy/monitoring.yaml"]
-    for part in ("networks", "x-service", "x-health"):
+    for part in ("networks", "x-service", "x-secrets", "x-apart", "x-health"):
         assert main[part] == monitoring[part], part
 
 
@@ -103,6 +103,34 @@ def test_each_secret_is_known_to_whom_it_is_for() -> None:
         "alert-url": {"alertmanager"},
         "smtp-password": {"alertmanager"},
     }
+
+
+def test_the_group_of_the_secrets_is_for_those_who_hold_one() -> None:
+    """It may be a group of the operator's that opens more than these files."""
+    holders = {name for name, service in SERVICES.items() if service.get("secrets")}
+    assert {name for name, service in SERVICES.items() if "group_add" in service} == holders
+
+
+def test_who_is_on_several_networks_keeps_them_apart() -> None:
+    """A neighbour on one may otherwise call its address on another: binding to that is not enough."""
+    for name, service in SERVICES.items():
+        if "ops" in service.get("networks", ()) and len(service["networks"]) > 1 and name != "grafana":
+            assert service["sysctls"] == {"net.ipv4.conf.all.arp_ignore": "1"}, name
+
+
+def test_the_host_is_shown_without_its_sockets() -> None:
+    """A socket on a read-only mount takes connections all the same."""
+    for service in SERVICES.values():
+        if any(str(volume).startswith("/:") for volume in service.get("volumes", ())):
+            assert "/host/run" in service["tmpfs"]
+
+
+def test_the_download_runs_no_code_that_the_engine_could_have_written() -> None:
+    """Python looks for modules of its user's below HOME."""
+    weights = SERVICES["weights"]
+    writable = {volume.split(":")[1] for volume in SERVICES["vllm"]["volumes"] if not volume.endswith(":ro")}
+    assert writable == {"/cache"}
+    assert not weights["environment"]["HOME"].startswith("/cache")
 
 
 @pytest.mark.parametrize("file", [MAIN, MONITORING], ids=["main", "monitoring"])

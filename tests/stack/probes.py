@@ -7,23 +7,33 @@ from collections.abc import AsyncIterator
 
 from tests.stack.stack import Stack, own_address
 
-# Answers which of the addresses take a connection, in JSON. Runs in containers that have Python.
+# Answers which of the addresses take a connection, in JSON: as usual, or past the routing table, for which no
+# rights are needed. Runs in containers that have Python.
 PROGRAM = """
-import json, socket, sys
+import json, os, socket, sys
+def connects(host, port, device):
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as client:
+        client.settimeout(2)
+        try:
+            if device:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, device.encode())
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_DONTROUTE, 1)
+            client.connect((host, port))
+        except OSError:
+            return False
+    return True
 def reaches(address):
     host, _, port = address.rpartition(":")
-    try:
-        socket.create_connection((host, int(port)), timeout=2).close()
-    except OSError:
-        return False
-    return True
-print(json.dumps([address for address in sys.argv[1:] if reaches(address)]))
+    return any(connects(host, int(port), device) for device in DEVICES)
+DEVICES = ["", *os.listdir("/sys/class/net")] if sys.argv[1] == "past routes" else [""]
+print(json.dumps([address for address in sys.argv[2:] if reaches(address)]))
 """
 
 
-async def reached(stack: Stack, service: str, *addresses: str) -> set[str]:
+async def reached(stack: Stack, service: str, *addresses: str, past_routes: bool = False) -> set[str]:
     """Those of the addresses that a service's container can connect to."""
-    told: list[str] = json.loads(await stack.inside(service, PROGRAM, *addresses))
+    ways = "past routes" if past_routes else "routes"
+    told: list[str] = json.loads(await stack.inside(service, PROGRAM, ways, *addresses))
     return set(told)
 
 
