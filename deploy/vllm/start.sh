@@ -8,12 +8,25 @@
 : "${START_PAUSE_SECONDS:=1800}"
 : "${START_LIMIT:=3}"
 
+# Without notes nothing would stop a loop, so what can be none is refused: a FIFO would be waited for, for ever.
+refuse_notes() {
+    echo "vllm: $START_NOTES cannot be written as user $(id -u):$(id -g), and nothing would stop a loop of failed" \
+        "starts without it: \`make up\` makes the cache volume writable." >&2
+    exit 1
+}
+
 # How many starts the notes hold that lie in the window. A note from the future is of a clock that was wrong.
+# The last bytes are enough, and all that is read of a file that grew to gigabytes.
 recent_starts() {
+    tail -c 4000 "$START_NOTES" | count_recent
+}
+count_recent() {
     now=$(date +%s)
     count=0
-    while read -r at; do
+    while read -r at || [ -n "$at" ]; do
         case $at in '' | *[!0-9]*) continue ;; esac
+        at=${at#"${at%%[!0]*}"} # with a leading zero it would be octal
+        [ ${#at} -gt 0 ] && [ ${#at} -le 12 ] || continue # longer than a time, and than some shells can count
         if [ "$at" -le "$now" ] && [ $((now - at)) -lt "$START_WINDOW_SECONDS" ]; then count=$((count + 1)); fi
     done
     echo "$count"
@@ -32,16 +45,15 @@ say_and_wait() {
     trap - TERM INT
 }
 
-this=$(($(recent_starts 2>/dev/null <"$START_NOTES" || echo 0) + 1))
+if [ -e "$START_NOTES" ] && { [ ! -f "$START_NOTES" ] || [ ! -r "$START_NOTES" ]; }; then refuse_notes; fi
+this=$(($(recent_starts 2>/dev/null) + 1))
 if [ "$this" -ge "$START_LIMIT" ]; then
     say_and_wait "$this"
     rm -f "$START_NOTES" # not before: a container that is stopped while it waits will wait again
 fi
 
 # Before the start, since a machine that wedges writes nothing afterwards.
-if ! date +%s >>"$START_NOTES"; then
-    echo "vllm: $START_NOTES cannot be written as user $(id -u):$(id -g), and nothing would stop a loop of failed" \
-        "starts without it: \`make up\` makes the cache volume writable." >&2
-    exit 1
-fi
+# A last line without its end, as a full disk leaves it, would swallow this note.
+if [ -n "$(tail -c 1 "$START_NOTES" 2>/dev/null)" ]; then echo >>"$START_NOTES"; fi
+date +%s >>"$START_NOTES" || refuse_notes
 exec vllm serve "$@"

@@ -55,6 +55,16 @@ class Folder:
             if Path(folder, name).is_file()  # not a name whose blob was deleted
         }
 
+    def name_blob(self, commit: str, path: str, blob: Path) -> None:
+        """Lets a commit's file of this name be that content."""
+        name = self.snapshot(commit) / path
+        name.parent.mkdir(parents=True, exist_ok=True)
+        name.unlink(missing_ok=True)
+        try:
+            name.symlink_to(os.path.relpath(blob, name.parent))
+        except OSError:  # exFAT and some shares have no symbolic links
+            blob.rename(name)
+
     def name_revision(self, revision: str, commit: str) -> None:
         """Notes which commit a branch or tag is: vLLM asks nobody else."""
         if revision != commit and self.commit(revision) != commit:
@@ -82,8 +92,9 @@ def indexed(snapshot: Path, load_format: str) -> set[str]:
     if model_files.SHARDS not in model_files.PATTERNS.get(load_format, model_files.ONLY_SAFETENSORS):
         return set()
     try:
-        return set(json.loads((snapshot / model_files.INDEX).read_text())["weight_map"].values())
-    except (OSError, ValueError, KeyError):
+        named = json.loads((snapshot / model_files.INDEX).read_text())["weight_map"].values()
+        return {name for name in named if isinstance(name, str)}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return set()
 
 

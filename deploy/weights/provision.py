@@ -9,10 +9,11 @@ from pathlib import Path
 import hub_errors
 import local_cache
 import model_files
-from hub_client import Hub, RepositoryFile, Target, here
+from hub_client import Hub, Target, here
 from huggingface_hub import constants, get_token
 from huggingface_hub.utils import disable_progress_bars
 from huggingface_hub.utils.logging import set_verbosity_error
+from listing import RepositoryFile
 from local_cache import Folder
 from problems import Problem
 from progress import Progress, gigabytes
@@ -79,14 +80,14 @@ def _fill(hub: Hub, target: Target, files: dict[str, RepositoryFile]) -> None:
     if small:
         _check_writable(target.folder)
     if target.wanted.weights and model_files.INDEX in small:
-        hub.name_file(target, model_files.INDEX)
+        hub.name_file(target, files[model_files.INDEX])
     weights = _weights(target, files) - there
     missing = [files[path] for path in (*sorted(small), *sorted(weights))]
     if missing:
         _check_writable(target.folder)
         _fetch(hub, target, list({file.digest: file for file in missing if file.digest}.values()), missing)
         for file in missing:
-            hub.name_file(target, file.path)
+            hub.name_file(target, file)
 
 
 def _weights(target: Target, files: dict[str, RepositoryFile]) -> set[str]:

@@ -25,9 +25,13 @@ class Model:
     gated: bool = False
     listed_sizes: dict[str, int] = field(default_factory=dict)
     listed_digests: dict[str, str] = field(default_factory=dict)
+    answer: Any = None
+    etag: str = ""
 
     def listing(self) -> dict[str, Any]:
-        """What the API says of it."""
+        """What the API says of it: the truth, unless the test has another `answer`."""
+        if self.answer is not None:
+            return self.answer  # type: ignore[no-any-return]  # it may be anything
         siblings = [self._sibling(path, content) for path, content in self.files.items()]
         return {"id": "model", "sha": self.commit, "siblings": siblings}
 
@@ -181,4 +185,5 @@ class _Answers(BaseHTTPRequestHandler):
 
 
 def _named(model: Model, path: str) -> dict[str, str]:
-    return {"x-repo-commit": model.commit, "etag": f'"{digest(model.files[path])}"', "accept-ranges": "bytes"}
+    etag = model.etag or digest(model.files[path])
+    return {"x-repo-commit": model.commit, "etag": f'"{etag}"', "accept-ranges": "bytes"}

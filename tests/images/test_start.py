@@ -172,6 +172,60 @@ def test_old_starts_do_not_count(engine: Engine) -> None:
     assert engine.ran.exists()
 
 
+@pytest.mark.parametrize("damage", ["08\n", "0\n", "9" * 30 + "\n", "\n\n", "x\n", "1 2\n", "0x10\n", "\0\n"])
+def test_a_damaged_note_does_not_end_the_count(engine: Engine, damage: str) -> None:
+    """Whatever stands before and behind the notes that are none, those two count."""
+    engine.note(600, 300)
+    older, newer = engine.notes.read_text().splitlines()
+    engine.notes.write_text(f"{damage}{older}\n{damage}{newer}\n{damage}")
+    assert "this is start 3" in engine.fail(START_PAUSE_SECONDS="0")
+
+
+def test_notes_with_leading_zeros_are_times(engine: Engine) -> None:
+    """They are not octal."""
+    engine.note(600, 300)
+    engine.notes.write_text("".join(f"0{line}\n" for line in engine.notes.read_text().splitlines()))
+    assert "this is start 3" in engine.fail(START_PAUSE_SECONDS="0")
+
+
+def test_a_last_note_without_its_end_does_not_swallow_the_next(engine: Engine) -> None:
+    """It counts itself, and so does the one that is written after it."""
+    engine.note(600)
+    engine.notes.write_text(engine.notes.read_text().rstrip())
+    assert engine.fail() == ""
+    assert len(engine.noted()) == 2
+    engine.notes.write_text(engine.notes.read_text().rstrip())
+    assert "this is start 3" in engine.fail(START_PAUSE_SECONDS="0")
+
+
+@pytest.mark.parametrize("filling", [b"1\n", b"\0"])
+def test_only_the_end_of_the_notes_is_read(engine: Engine, filling: bytes) -> None:
+    """A file of gigabytes, which vLLM could write there, takes no longer and no memory."""
+    engine.note(600, 300)
+    recent = engine.notes.read_bytes()
+    with engine.notes.open("wb") as notes:
+        if filling == b"\0":
+            notes.truncate(8_000_000_000)  # a hole, which takes no room
+            notes.seek(0, os.SEEK_END)
+        else:
+            notes.write(filling * 5_000_000)
+        notes.write(b"\n" + recent)
+    asked = time.monotonic()
+    assert "this is start 3" in engine.fail(START_PAUSE_SECONDS="0")
+    assert time.monotonic() - asked < 5
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero")])
+def test_notes_that_are_no_file_are_refused(engine: Engine, make: Callable[[Path], None]) -> None:
+    """At once: to open a FIFO would wait for ever, and /dev/zero has no end."""
+    make(engine.notes)
+    with engine.start() as process:
+        _, said = process.communicate(timeout=SECONDS)
+        assert process.returncode == 1
+    assert f"vllm: {engine.notes} cannot be written as user " in said
+    assert not engine.ran.exists()
+
+
 def test_without_notes_it_does_not_start(engine: Engine) -> None:
     """Nothing would stop a loop then; who may not write where is said."""
     with engine.start(START_NOTES="/nowhere/starts") as process:
