@@ -115,6 +115,11 @@ async def test_foreign_host(site: Site, upstream: Upstream) -> None:
         ("GET", "/v1/models", {}),
         ("GET", "/healthz", KEY),
         ("GET", "/", {"x-api-key": "sk-gw-secret"}),
+        ("GET", "/", {"api-key": "sk-gw-secret"}),
+        ("GET", "/?api_key=secret", {}),
+        ("GET", "/grafana/?a=b&API-Key=secret", {}),
+        ("GET", "/?key=secret", {}),
+        ("GET", "/?x=sk-gw-secret", {}),
     ],
 )
 async def test_calls_over_http_are_refused(
@@ -131,9 +136,9 @@ async def test_calls_over_http_are_refused(
 async def test_browsers_are_led_to_https(site: Site) -> None:
     """To the port that is published, with path and query."""
     async with plain(site) as http:
-        response = await http.get("/grafana/d/overview?var=1")
+        response = await http.get("/grafana/d/overview?var-key=1", headers={"cookie": "a=b"})
     assert response.status_code == 308
-    assert response.headers["location"] == f"{site.url}/grafana/d/overview?var=1"
+    assert response.headers["location"] == f"{site.url}/grafana/d/overview?var-key=1"
 
 
 @pytest.mark.usefixtures("upstream")

@@ -1,6 +1,7 @@
 """One variable decides who certifies a name; what can be no name is refused in one line."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -96,6 +97,51 @@ def test_acme_is_told_the_address_if_there_is_one(tmp_path: Path) -> None:
     assert refused.stderr.startswith("ACME_EMAIL=")
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ACME_EMAIL", "ops@example.com\nadmin 0.0.0.0:2019"),
+        ("ACME_EMAIL", "ops@example.com\n"),
+        ("ACME_EMAIL", "log {\nops@example.com\n}"),
+        ("ACME_EMAIL", "ops@example.com\r"),
+        ("ACME_EMAIL", "\x1b[2Jops@example.com"),
+        ("ACME_EMAIL", "{env.HOME}@example.com"),
+        *(
+            ("HTTPS_PORT", port)
+            for port in (
+                "{env.HOME}",
+                "0",
+                "65536",
+                "99999999999999999999",
+                "-1",
+                "443\n1",
+                "443\nadmin",
+                "x",
+                "08",
+                "1 ",
+            )
+        ),
+    ],
+)
+def test_what_goes_into_the_caddyfile_cannot_bring_directives(tmp_path: Path, name: str, value: str) -> None:
+    """Each line of it might be one: refused in one line, and Caddy is not started."""
+    done = start(tmp_path, "llm.example.com", "adapt", **{name: value})
+    assert (done.returncode, done.stdout) == (1, "")
+    [line] = done.stderr.split("\n")[:-1]
+    assert line.startswith(f"{name}=")
+    assert line.isprintable()
+    assert line.endswith("Mend it in .env, then: make up")
+
+
+@pytest.mark.parametrize("port", ["1", "8443", "65535"])
+def test_links_name_the_published_port(tmp_path: Path, port: str) -> None:
+    """Where http leads to."""
+    assert (
+        f"https://llm.example.com:{port}/v1"
+        in start(tmp_path, "llm.example.com", "adapt", HTTPS_PORT=port).stdout
+    )
+
+
 def test_a_tailscale_name_is_asked_of_tailscaled(tmp_path: Path) -> None:
     """And, as it belongs to a whole machine, nothing is said of its other ports."""
     document = adapted(tmp_path, "box.tail1234.ts.net")
@@ -136,6 +182,7 @@ def test_caddy_accepts_it(tmp_path: Path, site: str) -> None:
         "", " , ", "off", "spark.lan off", "https://spark.lan", "spark.lan/v1", "spark.lan:8443",
         "[fd00::5]:8443", "1.2.3.4 5.6.7.8", "300.1.1.1", "*.example.com", "my_box", "a..b", ".lan",
         "-a.lan", "büro.lan",
+        "a\x01b.lan", "a\rb.lan", "a\x0bimport",
         "{$HOME}", 'a"b', "a;b", "$(id)", f"{'a' * 64}.lan", f"{'a.' * 127}lan",
     ],
 )  # fmt: skip
@@ -145,7 +192,8 @@ def test_what_can_be_no_name_is_refused_in_one_line(tmp_path: Path, site: str) -
     assert done.returncode == 1
     assert done.stdout == ""
     [line] = done.stderr.splitlines()
-    assert line.startswith(f"SITE={site}: ")
+    shown = re.sub(r"[\x00-\x1f]", "?", site)
+    assert line.startswith(f"SITE={shown}: ")
     assert line.endswith("Mend it in .env, then: make up")
 
 

@@ -1,12 +1,14 @@
 """What Caddy leaves behind: logs without secrets, and metrics on a port of their own."""
 
+import asyncio
 import json
 
 import httpx
+import pytest
 
 from tests.caddy.sites import Site
 from tests.local.upstream import Upstream
-from tests.running import sample
+from tests.running import sample, wait_for
 
 SECRETS = {"authorization": "Bearer sk-gw-secret1", "x-api-key": "sk-gw-secret2", "cookie": "a=secret3"}
 
@@ -23,6 +25,45 @@ async def test_logs_hold_no_secret(site: Site, upstream: Upstream) -> None:
     assert {"/echo", "/hang-up", "/admin", "/grafana/login"} <= logged
     assert "secret" not in site.log.read_text()
     assert upstream.requests.qsize() == 2
+
+
+@pytest.mark.usefixtures("upstream")
+@pytest.mark.parametrize(
+    ("target", "logged"),
+    [
+        ("/traced-a%3fapi_key=secret5", "/traced-a"),
+        ("/traced-b%3Fapi_key=secret5", "/traced-b"),
+        ("/traced-c%253fapi_key=secret5", "/traced-c"),
+        ("/traced-d;key=secret5", "/traced-d"),
+        ("/traced-e%3Bkey=secret5", "/traced-e"),
+        ("/traced-f&key=secret5", "/traced-f"),
+        ("/traced-g%23secret5", "/traced-g"),
+        ("/traced-h/sk-gw-secret5", "/traced-h/"),
+        ("http://user:secret5@localhost/traced-i", "http:"),
+        ("http://secret5@localhost/traced-j?x", "http:"),
+        ("/traced-k/v1/models/a@b", "/traced-k/v1/models/a@b"),
+    ],
+)
+async def test_a_target_is_logged_without_what_may_be_a_key(site: Site, target: str, logged: str) -> None:
+    """However it came to stand there, on both ports; a plain path stays readable."""
+    before = len(site.log.read_text().splitlines())
+    for port, context in ((site.https, site.trust), (site.http, None)):
+        reader, writer = await asyncio.open_connection("localhost", port, ssl=context)
+        writer.write(f"GET {target} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n".encode())
+        assert (await reader.read()).startswith(b"HTTP/1.1 ")
+        writer.close()
+
+    async def written() -> bool:
+        return uris(site)[before:].count(logged) >= 2
+
+    await wait_for(written, 10, site.log.read_text)
+    assert "secret" not in site.log.read_text()
+
+
+def uris(site: Site) -> list[str]:
+    """The target in each line of the log, empty where it is of no request."""
+    lines = [json.loads(line) for line in site.log.read_text().splitlines()]
+    return [line.get("request", {}).get("uri", "") for line in lines]
 
 
 async def test_metrics_are_apart(site: Site) -> None:
