@@ -4,6 +4,7 @@ The address is as good as a password, so it stands in a file of its own and the 
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -19,6 +20,12 @@ _TEXT = (
     "\n{{ end }}"
 )
 _SLACK_COLOR = '{{ if eq .Status "resolved" }}good{{ else }}danger{{ end }}'
+
+# What mail servers hand on everywhere. No braces (Alertmanager makes templates of addresses), no quotes, and
+# no letters beyond ASCII, which are for servers with SMTPUTF8 alone.
+_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`|~-]+"
+_ADDRESS = re.compile(rf"(?=[^@]{{1,64}}@){_ATOM}(\.{_ATOM})*@[A-Za-z0-9-]{{1,63}}(\.[A-Za-z0-9-]{{1,63}})*")
+_SMTP_HOST = re.compile(r"(?P<host>[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:(?P<port>[0-9]{1,5}))?")
 
 _MEND = (
     "use https://ntfy.sh/TOPIC, https://hooks.slack.com/services/…, the URL of a webhook, "
@@ -80,8 +87,7 @@ def _recipients(url: str) -> tuple[str, ...]:
 
 
 def _is_address(text: str) -> bool:
-    name, _, domain = text.rpartition("@")
-    return bool(name and domain) and not any(character.isspace() for character in text)
+    return _ADDRESS.fullmatch(text) is not None
 
 
 def _over_http(url: str) -> Receiver:
@@ -110,8 +116,8 @@ def _readable_by_ntfy(url: str) -> str:
 
 
 def _entries(section: str, entries: Mapping[str, str | bool]) -> str:
-    """One receiver's settings; a JSON string is a YAML string, whatever it holds."""
-    first, *rest = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in entries.items()]
+    """One receiver's settings; a JSON string is a YAML string, as far as it is ASCII or escaped."""
+    first, *rest = [f"{name}: {json.dumps(value)}" for name, value in entries.items()]
     return "\n".join([f"    {section}:", f"      - {first}", *(f"        {line}" for line in rest)]) + "\n"
 
 
@@ -140,13 +146,13 @@ def _slack(_target: Receiver, _smtp: Smtp | None, secrets: str) -> str:
 def _email(target: Receiver, smtp: Smtp | None, secrets: str) -> str:
     if smtp is None or not smtp.host or not _is_address(smtp.sender):
         raise BadAlertUrl("Alerts by e-mail need SMTP_HOST=host:port and SMTP_FROM=sender@example.org.")
-    host, _, port = smtp.host.partition(":")
-    if not host or not (port or "587").isdigit():
-        raise BadAlertUrl("SMTP_HOST is no host:port: write it as smtp.example.org:587.")
+    if not _is_user(smtp.user):
+        raise BadAlertUrl("SMTP_USER is no user's name: write it as the mail server's operator gave it.")
+    host, port = _server(smtp.host)
     settings: dict[str, str | bool] = {
         "to": ", ".join(target.recipients),
         "from": smtp.sender,
-        "smarthost": f"{host}:{port or '587'}",
+        "smarthost": f"{host}:{port}",
         # A relay in the own network often has no TLS; with a password there is no way round it.
         "require_tls": port != "25" or bool(smtp.user),
         "send_resolved": True,
@@ -156,6 +162,21 @@ def _email(target: Receiver, smtp: Smtp | None, secrets: str) -> str:
     if smtp.user:
         settings |= {"auth_username": smtp.user, "auth_password_file": f"{secrets}/smtp-password"}
     return _entries("email_configs", settings) + f"        headers: {{Subject: {json.dumps(_TITLE)}}}\n"
+
+
+def _is_user(text: str) -> bool:
+    """Empty is one too. JSON writes what lies over U+FFFF in two escapes, which YAML does not join."""
+    return (
+        text.isprintable() and text == text.strip() and "{{" not in text and max(text, default="") <= "\uffff"
+    )
+
+
+def _server(smtp_host: str) -> tuple[str, str]:
+    found = _SMTP_HOST.fullmatch(smtp_host)
+    port = int(found["port"] or "587") if found else 0
+    if found is None or not 1 <= port <= 65535:
+        raise BadAlertUrl("SMTP_HOST is no host:port: write it as smtp.example.org:587.")
+    return found["host"], str(port)
 
 
 _BLOCKS: dict[Kind, Callable[[Receiver, Smtp | None, str], str]] = {

@@ -90,6 +90,20 @@ async def test_a_cause_silences_its_consequences(programs: Programs, tmp_path: P
     assert told == ["EngineDown", "DiskFull"]
 
 
+async def test_a_site_that_is_down_silences_its_targets(programs: Programs, tmp_path: Path) -> None:
+    """Caddy and the probe; another target that is down is told."""
+    async with webhook() as inbox:
+        configuration = hastened(written(tmp_path, f"http://127.0.0.1:{inbox.port}/"))
+        async with alertmanager(programs, tmp_path, configuration) as running:
+            await running.fire("SiteDown", severity="critical", instance="spark.lan", job="site")
+            for job in ("caddy", "site", "node"):
+                await running.fire("TargetDown", severity="warning", job=job)
+            await inbox.posted(2)
+    told = {alert["labels"].get("job") for _, _, message in inbox.posts for alert in message["alerts"]
+            if alert["labels"]["alertname"] == "TargetDown"}  # fmt: skip
+    assert told == {"node"}
+
+
 async def test_what_is_critical_is_not_told_as_a_warning_too(programs: Programs, tmp_path: Path) -> None:
     """Of the same disk; another disk's warning is told."""
     async with webhook() as inbox:

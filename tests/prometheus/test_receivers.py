@@ -1,6 +1,7 @@
 """ALERT_URL: what each kind becomes, what is refused, and that no address stands in the configuration."""
 
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 import yaml
@@ -83,6 +84,62 @@ def test_mail_without_a_server_to_send_it_is_refused(smtp: Smtp | None) -> None:
     """The message names the setting."""
     with pytest.raises(BadAlertUrl, match="SMTP_HOST"):
         render("mailto:you@example.org", smtp)
+
+
+NO_ADDRESSES = [
+    "a b@example.org", "a@example.org\n", "a\x7f@example.org", "a\ufffe@example.org", "a\udc80@example.org",
+    "a\x85@example.org", "{{ 1 }}@example.org", "a@{{.}}", "a@@example.org", '"a"@example.org', "a..b@x",
+    ".a@x", "ä@example.org", "a@exämple.org", "a@", "@x", f"{'a' * 65}@x", "a@x..y", "a<b@x>",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("bad", NO_ADDRESSES)
+def test_what_is_no_mail_address_is_refused(bad: str) -> None:
+    """As a sender and as a recipient: it would give a configuration that Alertmanager does not start with."""
+    with pytest.raises(BadAlertUrl, match="SMTP_FROM"):
+        render("mailto:you@example.org", Smtp("smtp.example.org", bad))
+    with pytest.raises(BadAlertUrl, match="mailto:you@example"):
+        render(f"mailto:{quote(bad, errors='surrogatepass')}", SMTP)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "smtp:0", "smtp:65536", "smtp:٢٥", "smtp:²", "smtp:587:1", "smtp: 25", "smtp:", ":25", "smtp\n",
+        "s p", "smtp:-1", "{{.}}:25", "smtp\x7f:25", "sm\udc80tp", "::1:25", "user@smtp:25",
+    ],
+)  # fmt: skip
+def test_a_mail_server_is_a_host_and_a_port(host: str) -> None:
+    """In ASCII; the message names the setting and shows how it is written."""
+    with pytest.raises(BadAlertUrl, match="SMTP_HOST is no host:port: write it as"):
+        render("mailto:you@example.org", Smtp(host, "box@example.org"))
+
+
+@pytest.mark.parametrize(
+    "user", ["a\nb", "a\x7f", "\ufffe", "\udc80", "{{.}}", " a", "a\u2028", "\U0001f600"]
+)
+def test_a_user_that_yaml_cannot_hold_is_refused(user: str) -> None:
+    """Or that is a template, or has space at an end."""
+    with pytest.raises(BadAlertUrl, match="SMTP_USER is no user's name"):
+        render("mailto:you@example.org", Smtp("smtp", "box@example.org", user))
+
+
+@pytest.mark.parametrize(
+    "smtp",
+    [
+        Smtp("smtp.example.org:1", "b.o+x@example.org", "bücher \\ 'box' \"q\" #: \uffee"),
+        Smtp("[fd00::5]:65535", "b'ox@localhost", "DOMAIN\\user"),
+        Smtp("relay_1.lan", f"{'a' * 64}@xn--bcher-kva.example", "%s"),
+    ],
+)
+def test_amtool_accepts_odd_mail_settings(programs: Programs, tmp_path: Path, smtp: Smtp) -> None:
+    """They are unusual and right, and arrive as they were written."""
+    file = written(tmp_path, "mailto:a/b=c@example.org,d%26e@x", smtp, "password")
+    done = programs.run("amtool", "check-config", file)
+    assert done.returncode == 0, done.stdout
+    (settings,) = yaml.safe_load(file.read_text())["receivers"][0]["email_configs"]
+    assert (settings["from"], settings["auth_username"]) == (smtp.sender, smtp.user)
+    assert file.read_text().isascii()
 
 
 @pytest.mark.parametrize("alert_url", KINDS)
