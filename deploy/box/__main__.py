@@ -118,9 +118,13 @@ def _either(box: Callable[[], None], otherwise: Callable[[], None]) -> None:
 
 def _box() -> Places:
     """The box's places, once it was set up: all targets but `up` and `restore` work on what is there."""
+    from deploy.box import edited_env
+
     places = Places()
-    if not variables.load(places).get("PROFILE"):
+    found = variables.load(places)
+    if not found.get("PROFILE"):
         raise Problem("the compose stack was not set up here: make up does that.")
+    edited_env.check(places, found)
     return places
 
 

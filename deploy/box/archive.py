@@ -4,45 +4,34 @@
 the files come from and go to is said by `backup` and `restore`.
 """
 
+import errno
 import hashlib
 import json
 import os
+import shutil
 import sqlite3
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any
 
-from deploy.box import volume
+from deploy.box import contents, volume
+from deploy.box import manifest as manifests
+from deploy.box.manifest import Manifest, Mode
 from deploy.local.problem import Problem
 from gateway import __version__
-from gateway.store import migrate, schema
+from gateway.store import migrate
 
-FORMAT = 1
-MANIFEST = "manifest.json"
-Mode = Literal["box", "local"]
-
-
-@dataclass(frozen=True)
-class Manifest:
-    """What a backup says of itself. `revisions` are those of the databases by their name in the backup."""
-
-    mode: Mode
-    made_at: str
-    gateway_version: str
-    revisions: dict[str, str]
-    images: dict[str, str]
-    files: dict[str, dict[str, Any]]
-    format: int = FORMAT
-
-    @property
-    def size_bytes(self) -> int:
-        """Of all files, unpacked."""
-        return sum(int(entry["bytes"]) for entry in self.files.values())
+MANIFEST = manifests.NAME
+# What a file that is none, is cut, or was made to do harm brings up while it is read.
+UNREADABLE = (OSError, EOFError, tarfile.TarError, ValueError, RecursionError, OverflowError, zlib.error)
+# Unpacked once, and packed again for the volume, beside each other.
+COPIES = 2
 
 
 @dataclass(frozen=True)
@@ -55,31 +44,60 @@ class Content:
 
 @contextmanager
 def workspace(beside: Path) -> Iterator[Path]:
-    """A private folder on the same disk, gone afterwards: what is in it are secrets."""
-    beside.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".work-", dir=beside) as name:
+    """A private folder on the same disk, gone afterwards: what is in it are secrets.
+
+    Raises Problem if none can be made there.
+    """
+    try:
+        beside.mkdir(mode=0o700, parents=True, exist_ok=True)
+        made = tempfile.TemporaryDirectory(prefix=".work-", dir=beside)
+    except OSError as error:
+        raise Problem(
+            f"{beside} takes no files ({error.strerror}): mend that, or free some space."
+        ) from error
+    with made as name:
         yield Path(name)
 
 
 def write(folder: Path, target: Path, mode: Mode, images: dict[str, str]) -> Manifest:
     """Packs a folder into a new file; it appears under its name once it is whole. Raises FileExistsError."""
     manifest = _describe(folder, mode, images)
+    described = folder / MANIFEST
+    described.write_text(json.dumps(asdict(manifest), indent=1), encoding="utf-8")
+    if described.stat().st_size > manifests.LIMIT_BYTES:
+        raise Problem(
+            f"There are {len(manifest.files)} files, more than a backup holds: remove what is not needed."
+        )
     beside = target.with_name(f".{target.name}.new")
     beside.unlink(missing_ok=True)
-    descriptor = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        _pack(folder, [MANIFEST, *manifest.files], beside)
+        _name(beside, target)
+    finally:
+        beside.unlink(missing_ok=True)
+    return manifest
+
+
+def _pack(folder: Path, names: list[str], file: Path) -> None:
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w+b") as opened:
         with tarfile.open(fileobj=opened, mode="w:gz", format=tarfile.PAX_FORMAT) as tar:
-            described = folder / MANIFEST
-            described.write_text(json.dumps(asdict(manifest), indent=1), encoding="utf-8")
-            for name in [MANIFEST, *manifest.files]:
+            for name in names:
                 tar.add(folder / name, name, recursive=False)
         opened.flush()
         os.fsync(opened.fileno())
+
+
+def _name(beside: Path, target: Path) -> None:
+    """Gives a whole file its name, and takes it from nobody. Raises FileExistsError."""
     try:
         os.link(beside, target)
-    finally:
-        beside.unlink()
-    return manifest
+    except FileExistsError:
+        raise
+    except OSError:
+        # FAT and exFAT, as sticks have them, know no second name for a file.
+        os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        beside.replace(target)
 
 
 def _describe(folder: Path, mode: Mode, images: dict[str, str]) -> Manifest:
@@ -118,11 +136,10 @@ def opened(file: Path, mode: Mode, beside: Path) -> Iterator[Content]:
     """
     with workspace(beside) as folder:
         try:
-            with tarfile.open(file, mode="r:gz") as tar:
-                manifest = _manifest(file, tar)
-                _suits(file, manifest, mode)
-                _unpack(file, tar, manifest, folder)
-        except (OSError, EOFError, tarfile.TarError, ValueError, KeyError, TypeError) as error:
+            manifest = _read(file, mode, folder)
+        except UNREADABLE as error:
+            if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+                raise
             raise Problem(f"{file} is no backup that can be read ({error}): nothing was changed.") from error
         yield Content(manifest, folder)
 
@@ -132,38 +149,58 @@ def mode_of(file: Path) -> str:
     try:
         with tarfile.open(file, mode="r:gz") as tar:
             return _manifest(file, tar).mode
-    except (OSError, EOFError, tarfile.TarError, ValueError, KeyError, TypeError, Problem):
+    except (*UNREADABLE, Problem):
         return ""
+
+
+def _read(file: Path, mode: Mode, folder: Path) -> Manifest:
+    with tarfile.open(file, mode="r:gz") as tar:
+        manifest = _manifest(file, tar)
+        _suits(file, manifest, mode)
+        _has_room(file, manifest, folder)
+        _unpack(file, tar, manifest, folder)
+    contents.check(file, manifest, folder)
+    return manifest
 
 
 def _manifest(file: Path, tar: tarfile.TarFile) -> Manifest:
     first = tar.next()
     reader = tar.extractfile(first) if first is not None and first.name == MANIFEST else None
-    if reader is None:
+    if first is None or reader is None:
         raise Problem(f"{file} is not a backup of this gateway: it does not begin with {MANIFEST}.")
-    said: dict[str, Any] = json.load(reader)
-    if said.get("format") != FORMAT:
-        raise Problem(
-            f"{file} has format {said.get('format')}, and this version reads {FORMAT}: use a newer one."
-        )
-    return Manifest(**said)
+    if first.size > manifests.LIMIT_BYTES or first.issparse():
+        raise Problem(f"{file} has a {MANIFEST} of {first.size} bytes, and no backup has more than 1 MiB.")
+    try:
+        return manifests.parse(reader.read())
+    except ValueError as error:
+        raise Problem(f"{file} is no backup that can be read ({error}): nothing was changed.") from error
 
 
 def _suits(file: Path, manifest: Manifest, mode: Mode) -> None:
     if manifest.mode != mode:
         names = {"box": "the compose stack (MODE=box)", "local": "the local mode (MODE=local)"}
         raise Problem(f"{file} is of {names[manifest.mode]}, and here is {names[mode]}: restore it there.")
+    contents.check_names(file, manifest)
     for name, revision in manifest.revisions.items():
-        if revision > schema.REVISION:
-            raise Problem(
-                f"{file} is of a newer gateway ({manifest.gateway_version}): its {PurePosixPath(name).name} "
-                f"has revision {revision}, this one works on {schema.REVISION}. Upgrade the checkout first."
-            )
+        contents.check_revision(file, name, revision, manifest.gateway_version)
+
+
+def _has_room(file: Path, manifest: Manifest, folder: Path) -> None:
+    needed, free = COPIES * manifest.size_bytes, shutil.disk_usage(folder).free
+    if needed > free:
+        raise Problem(
+            f"{file} needs {needed / 1e9:.1f} GB to be unpacked, and the disk of {folder.parent} has "
+            f"{free / 1e9:.1f} free: nothing was changed. Free some space."
+        )
 
 
 def _unpack(file: Path, tar: tarfile.TarFile, manifest: Manifest, folder: Path) -> None:
     for member in tar:
-        if member.name != MANIFEST and (not member.isfile() or member.name not in manifest.files):
+        if member.name == MANIFEST and member.offset == 0:
+            continue
+        entry = manifest.files.get(member.name)
+        # A sparse member is small in the file and as large as it likes on the disk.
+        if entry is None or not member.isfile() or member.issparse() or member.size != entry["bytes"]:
             raise Problem(
                 f"{file} holds {member.name}, of which its manifest does not know: nothing was changed."
             )

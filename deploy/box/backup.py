@@ -1,21 +1,24 @@
 """`make backup`: keys, usage, secrets, .env and Caddy's certificates in one file, while all goes on."""
 
+import errno
 import shutil
 import tarfile
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
-from deploy.box import archive, docker, images, variables, volume
-from deploy.box.archive import Manifest
+from deploy.box import archive, contents, docker, images, variables, volume
+from deploy.box.contents import CADDY, CHECKOUT, DATA
+from deploy.box.manifest import Manifest
 from deploy.box.places import Places
 from deploy.local.places import Places as LocalPlaces
 from deploy.local.problem import Problem
 from deploy.local.progress import step
 
 PROGRAM = Path(volume.__file__)
-DATA, CADDY, CHECKOUT = "gateway-data", "caddy-data", "checkout"
 NOT_IN_IT = (
     "the model's weights, compiled kernels, metrics, silences, Grafana's own users, Open WebUI's chats, logs"
 )
@@ -23,8 +26,7 @@ NOT_IN_IT = (
 
 def of_box(places: Places, file: Path | None) -> Path:
     """Makes a backup of the stack, running or not, and says what is in it. Raises Problem if it cannot."""
-    target = _target(places.backups, file)
-    with step(f"Saving to {target}"), archive.workspace(places.backups) as folder:
+    with _target(places.backups, file) as target, archive.workspace(places.backups) as folder:
         for name in saved_volumes(places):
             with tempfile.TemporaryFile(dir=folder) as stream:
                 docker.stream(places, *container(places, name), "save", "/volume", target=stream)
@@ -39,8 +41,8 @@ def of_local(places: LocalPlaces, file: Path | None) -> Path:
     """The same for the local mode, whose data is one folder."""
     if not places.data.exists():
         raise Problem("There is nothing to save yet: make up makes it.")
-    target = _target(places.checkout / "backups", file)
-    with step(f"Saving to {target}"), archive.workspace(target.parent) as folder:
+    beside = places.checkout / "backups"
+    with _target(beside, file) as target, archive.workspace(target.parent) as folder:
         with tempfile.TemporaryFile(dir=folder) as stream:
             volume.save(places.data, stream)
             _unpack(stream, folder / "data")
@@ -49,15 +51,29 @@ def of_local(places: LocalPlaces, file: Path | None) -> Path:
     return target
 
 
-def _target(folder: Path, file: Path | None) -> Path:
-    target = file or folder / f"vllm-gateway-{datetime.now(UTC):%Y%m%d-%H%M%S}.tar.gz"
-    if target.exists():
-        raise Problem(f"{target} is there already: name another with FILE=…")
-    if file is None:
-        folder.mkdir(mode=0o700, exist_ok=True)
-    elif not target.absolute().parent.is_dir():
-        raise Problem(f"{target.absolute().parent} is no directory: make it, or name another FILE.")
-    return target.absolute()
+@contextmanager
+def _target(folder: Path, file: Path | None) -> Iterator[Path]:
+    """Where it is written to, while it is. Raises Problem for what cannot be written there."""
+    target = (file or folder / f"vllm-gateway-{datetime.now(UTC):%Y%m%d-%H%M%S}.tar.gz").absolute()
+    try:
+        if target.exists():
+            raise Problem(f"{target} is there already: name another with FILE=…")
+        if file is None:
+            folder.mkdir(mode=0o700, exist_ok=True)
+        elif not target.parent.is_dir():
+            raise Problem(f"{target.parent} is no directory: make it, or name another FILE.")
+        with step(f"Saving to {target}"):
+            yield target
+    except FileNotFoundError as error:
+        raise Problem(
+            f"no backup was made: {error.filename} is missing. Put it back, or mend .env."
+        ) from error
+    except FileExistsError as error:
+        raise Problem(f"{target} is there already: name another with FILE=…") from error
+    except OSError as error:
+        mend = "free some space" if error.errno == errno.ENOSPC else "mend that"
+        why = f"{error.strerror}: {error.filename or target}"
+        raise Problem(f"no backup was made ({why}): {mend}, or name another place with FILE=…") from error
 
 
 def saved_volumes(places: Places) -> list[str]:
@@ -104,17 +120,15 @@ def _unpack(stream: IO[bytes], folder: Path) -> None:
 
 
 def _copy_checkout(places: Places, folder: Path) -> list[str]:
-    """Copies .env, secrets/ and the operator's files that .env names; answers those that lie elsewhere."""
+    """Copies .env, secrets/ and the operator's files that .env names; answers those that no backup holds."""
     found = variables.load(places)
-    named = [found.get(name, "") for name in ("PROFILE_FILE", "GATEWAY_CONFIG_FILE")]
-    own = [Path(name) for name in named if name and "deploy/profiles/" not in name]
+    own = {str(path) for path in contents.own_files(found)}
+    named = [found[name] for name in contents.OWN_FILES if found.get(name)]
+    elsewhere = [name for name in named if name.removeprefix("./") not in own]
     secrets = [file for file in places.secrets.iterdir() if file.is_file() and not file.name.startswith(".")]
-    elsewhere = []
     for file in [places.env_file, *secrets, *(places.checkout / name for name in own)]:
-        if not file.resolve().is_relative_to(places.checkout.resolve()):
-            elsewhere.append(str(file))
-            continue
-        target = folder / file.resolve().relative_to(places.checkout.resolve())
+        # Under the name by which it is called, even if that is a link: it comes back under it.
+        target = folder / file.relative_to(places.checkout)
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         shutil.copy2(file, target)
     return elsewhere

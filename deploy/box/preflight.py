@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.box import containers, docker, listeners, networks, profiles, secret_files, site
+from deploy.box import containers, docker, edited_env, listeners, networks, profiles, secret_files, site
 from deploy.box import variables as variables_file
 from deploy.box.containers import Container
 from deploy.box.machine import Machine
@@ -15,7 +15,9 @@ from deploy.box.places import Places
 from deploy.box.profiles import NEEDS
 from deploy.local.problem import Problem
 
-OLDEST_ENGINE = (25,)  # the first that knows start_interval
+# Engine 25 is the first that knows start_interval. Before 25.0.5 it asked DNS servers outside for containers
+# that have only an internal network, as vLLM has: a way out for what must have none (CVE-2024-29018).
+OLDEST_ENGINE = (25, 0, 5)
 OLDEST_COMPOSE = (2, 20)  # the first that passes it on
 OLDEST_DRIVER = (580,)  # CUDA 13, which the engine's image is built for
 TOOLKIT_PAGE = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html"
@@ -75,7 +77,10 @@ def docker_troubles(machine: Machine) -> Iterator[str]:
     if machine.compose and machine.compose < OLDEST_COMPOSE:
         yield f"Docker Compose is {_spoken(machine.compose)} and 2.20 or newer is needed: upgrade its plugin."
     if machine.engine and machine.engine < OLDEST_ENGINE:
-        yield f"The Docker Engine is {_spoken(machine.engine)} and 25 or newer is needed: {ENGINE_PAGE}"
+        yield (
+            f"The Docker Engine is {_spoken(machine.engine)} and 25.0.5 or newer is needed (older ones let "
+            f"the engine's closed network ask DNS servers outside, CVE-2024-29018): {ENGINE_PAGE}"
+        )
     if machine.rootless:
         yield "Docker runs rootless or with userns-remap: containers could not read secrets/. Switch it off."
 
@@ -167,13 +172,15 @@ def _ports(sight: Sight) -> Iterator[str]:
     taken = listeners.listening() - ours
     for name in names:
         port = sight.variables.get(name) or usual[name]
-        if not port.isdigit() or not 0 < int(port) < 65_536:
+        if not edited_env.is_port(port):
             yield f"{name}={port} is no port: write a number up to 65535."
         elif int(port) in taken:
             yield f"Port {port} is taken (ss -ltnp shows by whom): stop that, or choose another with {name}=…"
 
 
 def _subnets(sight: Sight) -> Iterator[str]:
+    if sight.variables.get("EDGE_NET") == sight.variables.get("OPS_NET"):
+        yield "EDGE_NET and OPS_NET are the same: name two subnets that differ."
     for name in ("EDGE_NET", "OPS_NET"):
         prefix = sight.variables.get(name, "")
         try:

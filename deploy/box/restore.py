@@ -6,7 +6,19 @@ import sys
 import tempfile
 from pathlib import Path
 
-from deploy.box import archive, backup, docker, images, secret_files, stack, variables, volume
+from deploy.box import (
+    archive,
+    aside,
+    backup,
+    contents,
+    docker,
+    edited_env,
+    images,
+    secret_files,
+    stack,
+    variables,
+    volume,
+)
 from deploy.box.archive import Content
 from deploy.box.places import Places
 from deploy.local import session
@@ -24,16 +36,39 @@ def of_box(places: Places, file: Path, *, agreed: bool) -> None:
     Raises Problem: before anything was changed if the file is not good or nobody agrees.
     """
     with archive.opened(_found(file), "box", places.backups) as content:
+        _suits_checkout(places, file, content)
         _ask(content, "It replaces keys, usage, secrets and certificates of this box", agreed=agreed)
-        if variables.load(places) and _keys_here(places):
-            console().print("  What is here now is saved first.")
-            backup.of_box(places, None)
-        _put_checkout(places, content.folder / backup.CHECKOUT)
-        found = stack.prepare(places)
-        images.provide(places)
-        _put_volumes(places, content)
+        found = _put_all(places, content)
         stack.start(places, found)
     print(stack.invitation(places, found))
+
+
+def _put_all(places: Places, content: Content) -> dict[str, str]:
+    was_set_up = bool(variables.load(places))
+    if was_set_up:
+        # What is there is saved by the gateway's image, which a machine that was tidied up may lack.
+        images.provide(places)
+        aside.save(places)
+    _put_checkout(places, content.folder / contents.CHECKOUT)
+    found = stack.prepare(places)
+    images.provide(places)
+    if not was_set_up:
+        aside.save(places)
+    _put_volumes(places, content)
+    return found
+
+
+def _suits_checkout(places: Places, file: Path, content: Content) -> None:
+    found = variables.load(places)
+    if found:
+        edited_env.check(places, found)
+        return
+    saved = content.folder / contents.ENV
+    if not saved.exists():
+        raise Problem(
+            f"{file} holds no .env, and there is none here: nothing was changed. make up first, then restore."
+        )
+    contents.check_compose_files(file, variables.parse(saved.read_text(encoding="utf-8")), places.checkout)
 
 
 def of_local(places: LocalPlaces, file: Path, *, agreed: bool) -> None:
@@ -63,34 +98,31 @@ def _ask(content: Content, what: str, *, agreed: bool) -> None:
     raise Problem("nothing was changed. YES=1 puts it back without asking.")
 
 
-def _keys_here(places: Places) -> bool:
-    name = f"{variables.project(variables.load(places))}_{backup.DATA}"
-    return docker.tried(places, "volume", "inspect", name).code == 0
-
-
 def _put_checkout(places: Places, saved: Path) -> None:
     """Puts .env back if there is none, the operator's own files likewise, and the secrets in any case."""
     found = variables.load(places)
     # The group that may read secrets is this operator's, not that of the machine where the backup was made.
-    group = int(found.get("SECRETS_GID") or os.getgid())
+    group = variables.group(found) if found else os.getgid()
     if not found:
         text = (saved / ".env").read_text(encoding="utf-8")
         text = re.sub(r"^SECRETS_GID=.*$", f"SECRETS_GID={group}", text, flags=re.MULTILINE)
         secret_files.write(places.env_file, text, secret_files.PRIVATE, group)
     elif differing := _differing(found, saved / ".env"):
         console().print(f"  .env stays as it is here; the backup's differs in {', '.join(differing)}.")
-    places.secrets.mkdir(mode=0o700, exist_ok=True)
-    for file in sorted(file for file in saved.rglob("*") if file.is_file() and file.name != ".env"):
+    secret_files.make_folder(places)
+    for file in sorted(file for file in saved.rglob("*") if file.is_file() and file != saved / ".env"):
         target = places.checkout / file.relative_to(saved)
-        if file.parent.name != places.secrets.name:
+        if file.parent != saved / contents.SECRETS:
             target.parent.mkdir(parents=True, exist_ok=True)
             if not target.exists():
                 target.write_bytes(file.read_bytes())
         elif file.name not in KEPT_HERE or not target.exists():
-            secret_files.write(target, file.read_text(encoding="utf-8"), _mode(file.name), group)
+            secret_files.write(target, file.read_bytes(), _mode(file.name), group)
 
 
 def _differing(found: dict[str, str], other: Path) -> list[str]:
+    if not other.exists():
+        return []
     saved = variables.parse(other.read_text(encoding="utf-8"))
     names = sorted({*saved, *found} - {"SECRETS_GID"})
     return [name for name in names if saved.get(name, "") != found.get(name, "")]
@@ -103,7 +135,7 @@ def _mode(name: str) -> int:
 
 
 def _put_volumes(places: Places, content: Content) -> None:
-    names = [name for name in (backup.DATA, backup.CADDY) if (content.folder / name).is_dir()]
+    names = [name for name in (contents.DATA, contents.CADDY) if (content.folder / name).is_dir()]
     services = docker.answer(places, "compose", "config", "--services").split()
     users = [service for service in ("caddy", "gateway") if service in services]
     with step("Putting keys, usage and certificates back"):
@@ -111,7 +143,7 @@ def _put_volumes(places: Places, content: Content) -> None:
         # Compose makes the volumes, with its labels and the owner that the image says, without a start.
         docker.answer(places, "compose", "up", "--no-start", "--no-build", "--no-deps", *users, seconds=None)
         for name in names:
-            if name == backup.CADDY and "caddy" not in users:
+            if name == contents.CADDY and "caddy" not in users:
                 continue
             put_volume(places, name, content.folder / name)
 

@@ -12,6 +12,7 @@ from deploy.box import (
     containers,
     docker,
     edited,
+    edited_env,
     first_run,
     images,
     keyring,
@@ -61,6 +62,8 @@ def prepare(
     planned = found or _planned(places, seen, asked_profile, environ)
     if "PROFILE" not in planned:
         raise Problem(f"{places.env_file} names no PROFILE: add it, or move that file away, then make up.")
+    if found:
+        edited_env.check(places, found)
     preflight.check(preflight.look(places, seen, planned))
     alert_url = environ.get("ALERT_URL", "")
     if found:
@@ -129,7 +132,7 @@ def _sleeps(places: Places) -> bool:
 
 
 def _start_services(places: Places, found: Mapping[str, str], project: str) -> None:
-    watch, group = Watch(places, project), int(found["SECRETS_GID"])
+    watch, group = Watch(places, project), variables.group(found)
     # It needs no engine, and the keys that others need come from it.
     docker.show(places, "compose", "up", "-d", "--no-build", "gateway")
     with step("Starting the gateway") as progress:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.markup import escape
 
-from deploy.box import archive, backup, containers, docker, images, restore, stack, variables
+from deploy.box import archive, backup, containers, contents, docker, images, restore, stack, variables
 from deploy.box.containers import Container
 from deploy.box.places import Places
 from deploy.box.watch import Watch
@@ -52,7 +52,7 @@ def _go_back(
     overlay = _overlay(places, kept)
     docker.answer(places, "compose", "stop", "gateway", seconds=None)
     with step("Putting the data from before back"), archive.opened(saved, "box", places.backups) as content:
-        restore.put_volume(places, backup.DATA, content.folder / backup.DATA, image=kept[images.GATEWAY])
+        restore.put_volume(places, contents.DATA, content.folder / contents.DATA, image=kept[images.GATEWAY])
     docker.show(places, "compose", "up", "-d", "--no-build", "--force-recreate", *kept, overlay=overlay)
     _forget_new(places, running[images.GATEWAY].image, kept[images.GATEWAY])
     with step("Starting the images from before") as progress:

@@ -48,6 +48,9 @@ def load(places: Places) -> dict[str, str]:
         return parse(places.env_file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise Problem(f"{places.env_file} is not UTF-8 in line {line}: write that line anew.") from error
     except OSError as error:
         raise Problem(
             f"{places.env_file} cannot be read ({error.strerror}): give it to your user."
@@ -85,6 +88,21 @@ def _write_privately(file: Path, text: str) -> None:
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
         opened.write(text)
+
+
+def group(variables: Mapping[str, str]) -> int:
+    """The group that may read secrets/. Raises Problem if .env does not name it by its number."""
+    said = variables.get("SECRETS_GID", "")
+    if not is_number(said):
+        raise Problem(
+            f".env says SECRETS_GID={said}: write the number of your group, SECRETS_GID={os.getgid()}"
+        )
+    return int(said)
+
+
+def is_number(value: str) -> bool:
+    """Whether all of it are digits as Compose takes them: Python alone would take those of other scripts."""
+    return value.isascii() and value.isdigit()
 
 
 def quoted(value: str) -> str:

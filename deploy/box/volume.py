@@ -1,7 +1,7 @@
 """Reads a folder of live data out as a tar stream, and puts one back whole. A program of its own, too.
 
 In a container it is the gateway image's Python that runs this file's text, so it uses the standard library
-alone: `python3 -c TEXT save|put FOLDER`, with the tar on standard output or input.
+alone: `python3 -c TEXT save|raw|put FOLDER`, with the tar on standard output or input.
 """
 
 import os
@@ -104,7 +104,7 @@ def extract(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None
 
 
 def pack(folder: Path, stream: IO[bytes]) -> None:
-    """Writes a folder that nobody uses as the tar stream that `put` takes."""
+    """Writes all files of a folder that nobody uses, as they are, as the tar stream that `put` takes."""
     with tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as tar:
         for file in sorted(file for file in folder.rglob("*") if file.is_file()):
             tar.add(file, str(file.relative_to(folder)), recursive=False)
@@ -113,5 +113,7 @@ def pack(folder: Path, stream: IO[bytes]) -> None:
 if __name__ == "__main__":
     if sys.argv[1] == "save":
         save(Path(sys.argv[2]), sys.stdout.buffer)
+    elif sys.argv[1] == "raw":
+        pack(Path(sys.argv[2]), sys.stdout.buffer)
     else:
         put(Path(sys.argv[2]), sys.stdin.buffer)
