@@ -6,7 +6,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -48,15 +49,24 @@ class Engine:
             "RAN": str(self.ran),
         }
 
-    def start(self, *arguments: str, **settings: str) -> "subprocess.Popen[str]":
-        """As Docker starts it; standard error is a pipe."""
-        return subprocess.Popen(
+    @contextmanager
+    def start(self, *arguments: str, **settings: str) -> Iterator["subprocess.Popen[str]"]:
+        """As Docker starts it; standard error is a pipe. Ended with all that it started."""
+        with subprocess.Popen(
             [self._shell, str(START), *arguments],
             env=self.environ | settings,
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
-        )
+            start_new_session=True,
+            # A shell cannot trap what was ignored before it, as SIGINT is for what runs in the background.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        ) as process:
+            try:
+                yield process
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
 
     def fail(self, **settings: str) -> str:
         """A start whose vLLM ends with 1; what was said on the way."""
