@@ -41,8 +41,10 @@ class Link(asyncio.StreamReaderProtocol):
         await self._server.serve(self)
 
     def reset(self) -> None:
-        """End the connection with RST."""
+        """End the connection with RST, unless it has ended by itself."""
         plain = cast(socket.socket, self.writer.get_extra_info("socket"))
+        if plain.fileno() < 0:
+            return
         plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_NOT)
         self.writer.transport.abort()
 

@@ -126,7 +126,8 @@ async def test_a_gateway_that_is_killed_during_a_stream_returns_with_all_keys(st
 
 
 async def _read_and_kill_gateway(stack: Stack, key: str, lines: list[str]) -> None:
-    body = {"model": "default", "messages": COUNT, "max_tokens": 4000, "stream": True}
+    # Long enough to be under way still, however busy the machine is.
+    body = {"model": "default", "messages": COUNT, "max_tokens": 4000, "ignore_eos": True, "stream": True}
     headers = {"authorization": f"Bearer {key}"}
     async with (
         stack.http() as http,
