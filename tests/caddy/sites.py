@@ -16,7 +16,7 @@ from tests.running import free_port, wait_for
 ROOT = Path(__file__).parent.parent.parent
 CADDYFILE = ROOT / "Caddyfile"
 START = ["/bin/sh", str(ROOT / "deploy" / "caddy" / "start.sh")]
-START_SECONDS = 30.0
+START_SECONDS = 120.0
 
 
 def environ(folder: Path, site: str, **others: str) -> dict[str, str]:
@@ -73,7 +73,7 @@ class Site:
     def client(self, http2: bool = False) -> httpx.AsyncClient:
         """An HTTP client that trusts this authority and follows nothing, without the machine's proxies."""
         return httpx.AsyncClient(
-            base_url=self.url, verify=self.trust, http1=not http2, http2=http2, timeout=10, trust_env=False
+            base_url=self.url, verify=self.trust, http1=not http2, http2=http2, timeout=60, trust_env=False
         )
 
     async def __aenter__(self) -> Self:

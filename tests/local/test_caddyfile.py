@@ -48,6 +48,11 @@ def test_listens_on_loopback_alone(adapted: dict[str, Any]) -> None:
     assert adapted["apps"]["pki"]["certificate_authorities"]["local"]["install_trust"] is False
 
 
+def test_cleans_nothing_up(adapted: dict[str, Any]) -> None:
+    """At a start that would take away the folder in which the first certificate is just being saved."""
+    assert adapted["apps"]["tls"]["disable_storage_clean"]
+
+
 def test_keeps_connections_shorter_than_the_gateway(adapted: dict[str, Any]) -> None:
     """Caddy is the first to close an idle connection, so none is used that is just being closed."""
     (found,) = _values(adapted, "keep_alive")
