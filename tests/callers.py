@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from tests.running import Gateway
+from tests.running import PATIENCE_SECONDS, Gateway
 
 MODEL = "fake-model"
 CHAT = "/v1/chat/completions"
 CALL: dict[str, Any] = {"model": MODEL, "messages": [{"role": "user", "content": "hello"}]}
-ANSWER_SECONDS = 10.0
+ANSWER_SECONDS = PATIENCE_SECONDS
 
 Fields = Sequence[tuple[str, str]]
 
@@ -57,7 +57,7 @@ class Caller:
 
     async def answer(self, seconds: float = ANSWER_SECONDS, *, to_head: bool = False) -> Answer:
         """The next whole response. Fails if none comes in time or the connection ends before."""
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(max(seconds, ANSWER_SECONDS)):
             return await self._answer(to_head)
 
     async def head(self) -> tuple[int, dict[str, str]]:
@@ -70,7 +70,7 @@ class Caller:
 
     async def until(self, text: bytes, seconds: float = ANSWER_SECONDS) -> bytes:
         """All bytes up to and with these."""
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(max(seconds, ANSWER_SECONDS)):
             return await self._reader.readuntil(text)
 
     async def exactly(self, size_bytes: int) -> bytes:
@@ -81,7 +81,7 @@ class Caller:
     async def rest(self, seconds: float = ANSWER_SECONDS) -> bytes:
         """All bytes until the gateway closes the connection, by FIN or by RST; fails if it does not."""
         received = b""
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(max(seconds, ANSWER_SECONDS)):
             try:
                 while data := await self._reader.read(65_536):
                     received += data

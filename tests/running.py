@@ -1,12 +1,14 @@
 """A real gateway in a process of its own, on free ports, as an operator would start it."""
 
 import asyncio
+import itertools
 import json
 import os
 import signal
 import socket
 import ssl
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -14,10 +16,14 @@ from typing import Any, Self
 import httpx
 
 ADMIN_TOKEN = "admin-token-of-the-tests"
-START_SECONDS = 60.0
-TIMEOUT = httpx.Timeout(30)
+# A deadline only bounds a failure: a machine that stands still for half a minute must not look like one.
+PATIENCE_SECONDS = 60.0
+START_SECONDS = 120.0
+TIMEOUT = httpx.Timeout(PATIENCE_SECONDS)
 # Loading the usual trust store takes longer than a call, and nothing here speaks TLS.
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+# Below those that a system gives away by itself, which could take one before its server does.
+PORTS = range(10_000, 16_000)
 
 
 def http_client() -> httpx.AsyncClient:
@@ -26,11 +32,29 @@ def http_client() -> httpx.AsyncClient:
 
 
 def free_port() -> int:
-    """A port that nobody listens on now."""
+    """A port that nobody listens on now, and that nobody else is given."""
+    return next(_free_ports)
+
+
+def _look_for_ports() -> Iterator[int]:
+    # Another run of the tests on this machine begins elsewhere.
+    begin = os.getpid() * 61 % len(PORTS)
+    for number in itertools.count(begin):
+        port = PORTS[number % len(PORTS)]
+        if _is_free(port):
+            yield port
+
+
+def _is_free(port: int) -> bool:
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+        try:
+            probe.bind(("", port))
+        except OSError:
+            return False
+        return True
+
+
+_free_ports = _look_for_ports()
 
 
 class Gateway:
@@ -63,6 +87,8 @@ class Gateway:
             "GATEWAY_DATA_DIR": str(self.data_dir),
             "GATEWAY_ADMIN_TOKEN": ADMIN_TOKEN,
             "GATEWAY_LOG_FORMAT": "json",
+            # The usual five seconds may pass while the machine stands still.
+            "GATEWAY_ENGINE__CONNECT_TIMEOUT_SECONDS": "60",
             **({"GATEWAY_CONFIG": str(self.config_file)} if self._config else {}),
             **self._environ,
         }
@@ -110,7 +136,7 @@ class Gateway:
         answer = await self.admin("POST", "/admin/keys", json=fields)
         assert answer.status_code == 201, answer.text
         made: dict[str, Any] = answer.json()
-        await wait_for(lambda: self._accepts(made["key"]), 5, self.log)
+        await wait_for(lambda: self._accepts(made["key"]), evidence=self.log)
         return made
 
     async def metric(self, name: str, **labels: str) -> float:
@@ -133,7 +159,7 @@ class Gateway:
         async def lines() -> list[dict[str, Any]]:
             return [line for line in self.events("request") if line["request_id"] == request_id]
 
-        await wait_for(lines, 5, self.log)
+        await wait_for(lines, evidence=self.log)
         [line] = await lines()
         return line
 
@@ -159,7 +185,12 @@ class Gateway:
         assert self.process.returncode is None, f"the gateway ended at once:\n{self.log()}"
         async with http_client() as client:
             try:
-                return (await client.get(self.url + "/healthz")).status_code == 200
+                ready = (await client.get(self.ops + "/readyz")).text
+                # On a slow machine it serves before it has had the time to look at its engines.
+                return (
+                    "not probed yet" not in ready
+                    and (await client.get(self.url + "/healthz")).status_code == 200
+                )
             except httpx.TransportError:
                 return False
 
@@ -169,12 +200,36 @@ class Gateway:
             return answer.status_code != 401
 
 
-async def wait_for(condition: Any, seconds: float, evidence: Any = lambda: "") -> None:
-    """Wait until an asynchronous condition holds; fails with the evidence when the time is over."""
-    deadline = asyncio.get_running_loop().time() + seconds
+async def wait_for(
+    condition: Any,
+    seconds: float = PATIENCE_SECONDS,
+    evidence: Any = lambda: "",
+    *,
+    pause_seconds: float = 0.02,
+) -> None:
+    """Wait until an asynchronous condition holds; fails with the evidence after so many seconds or more.
+
+    Never before `PATIENCE_SECONDS`: that something comes at once is proven by what it came before.
+    """
+    loop = asyncio.get_running_loop()
+    patience_seconds = max(seconds, PATIENCE_SECONDS)
+    deadline = loop.time() + patience_seconds
     while not await condition():
-        assert asyncio.get_running_loop().time() < deadline, f"not within {seconds} s\n{evidence()}"
-        await asyncio.sleep(0.02)
+        assert loop.time() < deadline, f"not within {patience_seconds} s\n{evidence()}"
+        await asyncio.sleep(pause_seconds)
+
+
+def least(measure: Callable[[], float], enough: float) -> float:
+    """The least of up to five measurements, the last of which is the first below `enough`.
+
+    A busy machine makes some of them larger, a fault all.
+    """
+    found = measure()
+    for _ in range(4):
+        if found < enough:
+            break
+        found = min(found, measure())
+    return found
 
 
 def sample(text: str, name: str, **labels: str) -> float:

@@ -13,7 +13,8 @@ from tests.fake_engine.handle import FakeEngine, Process
 from tests.running import Gateway, wait_for
 
 HEALTH = request("GET", "/healthz")
-DRAIN_SECONDS = {"patient": 30, "short": 0.5, "none": 0, "twice": 30}
+DRAIN_SECONDS = {"patient": 600, "short": 0.5, "none": 0, "twice": 600}
+END_SECONDS = 60
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +28,7 @@ async def started(
             tmp_path_factory.mktemp(name),
             GATEWAY_UPSTREAM_URL=url,
             GATEWAY_SERVER__DRAIN_SECONDS=str(seconds),
+            GATEWAY_SERVER__CLIENT_STALL_SECONDS="600",
         )
         for name, seconds in DRAIN_SECONDS.items()
     }
@@ -51,7 +53,7 @@ async def told_to_stop(gateway: Gateway) -> None:
     async def draining() -> bool:
         return bool(gateway.events("draining"))
 
-    await wait_for(draining, 5, gateway.log)
+    await wait_for(draining, evidence=gateway.log)
 
 
 def assert_shutting_down(answer: Answer) -> None:
@@ -94,7 +96,7 @@ async def test_running_calls_end_while_new_ones_are_sent_away(
     assert stopping.process.returncode is None
     await fake_engine.open_gate("plain")
     assert (await plain).status == 200
-    assert await asyncio.wait_for(stopping.process.wait(), 10) == 0
+    assert await asyncio.wait_for(stopping.process.wait(), END_SECONDS) == 0
     assert len(await fake_engine.requests()) == 2
     assert stopping.log().splitlines()[-1].count('"event":"stopped"') == 1
 
@@ -119,7 +121,7 @@ async def test_what_has_not_ended_in_time_is_told_so(stopping: Gateway, fake_eng
     for call in waiting:
         assert (await call).error["code"] == "shutting_down"
         assert (await call).headers["retry-after"] == "5"
-    assert await asyncio.wait_for(stopping.process.wait(), 10) == 0
+    assert await asyncio.wait_for(stopping.process.wait(), END_SECONDS) == 0
     await fake_engine.wait(running=0, aborted=3)
 
 
@@ -141,7 +143,7 @@ async def test_callers_who_never_look_do_not_hold_it_up(stopping: Gateway, fake_
         await caller.__aenter__()
         await caller.send(data)
     await fake_engine.wait(running=1)
-    assert await asyncio.wait_for(stopping.stop(), 20) == 0
+    assert await asyncio.wait_for(stopping.stop(), END_SECONDS) == 0
     assert '"exception"' not in stopping.log()
     for caller in callers:
         await caller.__aexit__(None, None, None)
@@ -154,7 +156,7 @@ async def test_a_second_signal_ends_it_at_once(stopping: Gateway, fake_engine: F
     call = asyncio.create_task(ask(stopping, chat(stopping.key)))
     await fake_engine.wait(running=1)
     await told_to_stop(stopping)
-    assert await asyncio.wait_for(stopping.stop(signal.SIGINT), 2) == -signal.SIGINT
+    assert await asyncio.wait_for(stopping.stop(signal.SIGINT), END_SECONDS) == -signal.SIGINT
     with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
         await call
     await fake_engine.wait(aborted=1)

@@ -56,7 +56,7 @@ async def test_a_request_line_tells_the_whole_story(gateway: Gateway) -> None:
     assert line["key"] == made["id"]
     assert (line["method"], line["route"], line["model"]) == ("POST", "/v1/chat/completions", "fake-model")
     assert (line["status"], line["reason"], line["cause"]) == (200, "ok", None)
-    assert 0 < line["seconds"] < 5
+    assert 0 < line["seconds"] < 60
 
 
 @pytest.fixture

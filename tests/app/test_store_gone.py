@@ -23,7 +23,7 @@ async def test_known_keys_go_on_and_unknown_ones_get_503(
         assert (await ask(gateway, chat(UNKNOWN))).status == 401
         away = gateway.data_dir.with_name("away")
         gateway.data_dir.rename(away)
-        await wait_for(lambda: store_up(0), 5, gateway.log)
+        await wait_for(lambda: store_up(0), evidence=gateway.log)
 
         assert (await ask(gateway, chat(gateway.key))).status == 200
         for fields in (
@@ -42,7 +42,7 @@ async def test_known_keys_go_on_and_unknown_ones_get_503(
         assert (await http.get(gateway.ops + "/readyz")).status_code == 200
 
         away.rename(gateway.data_dir)
-        await wait_for(lambda: store_up(1), 5, gateway.log)
+        await wait_for(lambda: store_up(1), evidence=gateway.log)
         assert (await ask(gateway, chat(UNKNOWN))).status == 401
         assert (await ask(gateway, chat((await gateway.create_key(name="again"))["key"]))).status == 200
         assert gateway.events("key_store_unavailable")

@@ -21,11 +21,11 @@ PARTS = ("compose.yaml", "Caddyfile", "deploy")
 WELL = {"Runtimes": {"nvidia": {}, "runc": {}}, "SecurityOptions": ["name=apparmor"], "CDISpecDirs": []}
 SERVICES = ("vllm", "gateway", "prometheus", "alertmanager", "grafana", "node-exporter")
 RTX_5090 = "NVIDIA GeForce RTX 5090, 32607, 500, 580.95.05"
-# Ports and networks of no use to this machine, whatever runs on it (RFC 2544 keeps those for measurements).
+# Ports that no system gives away by itself, and networks of no use to any (RFC 2544: for measurements).
 GIVEN = {
     "SITE": "box.lan",
-    "HTTP_PORT": "39080",
-    "HTTPS_PORT": "39443",
+    "HTTP_PORT": "19080",
+    "HTTPS_PORT": "19443",
     "EDGE_NET": "198.18.80",
     "OPS_NET": "198.18.81",
 }

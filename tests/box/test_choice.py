@@ -51,12 +51,14 @@ def test_no_gpu(trouble: str, named: str) -> None:
     [
         ({"MODE": "box"}, "box"),
         ({"PROFILE": "cpu"}, "box"),
+        ({"ENGINE": "llamacpp"}, "local"),
+        ({"ENGINE": "llamacpp", "MODE": "box"}, "box"),
         ({"MODE": "local", "PROFILE": "cpu"}, "local"),
         ({}, None),
     ],
 )
 def test_told(box: Box, environ: dict[str, str], mode: str | None) -> None:
-    """MODE decides, then PROFILE; without them the machine is asked."""
+    """MODE decides, then PROFILE, then ENGINE; without them the machine is asked."""
     chosen = choice.settled(box.places, environ)
     assert (chosen.mode if chosen else None) == mode
 

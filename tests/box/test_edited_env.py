@@ -14,7 +14,7 @@ WHOLE = f"write COMPOSE_FILE=compose.yaml:{OVERLAY}"
 EDITS = [
     ("SITE", None, f"SITE is missing or empty: write SITE={site.usual()}"),
     ("SITE", "", "SITE is missing or empty: write SITE="),
-    ("SITE_URL", None, "SITE_URL is missing or empty: write SITE_URL=https://box.lan:39443"),
+    ("SITE_URL", None, "SITE_URL is missing or empty: write SITE_URL=https://box.lan:19443"),
     ("SECRETS_GID", None, f"SECRETS_GID is missing or empty: write SECRETS_GID={os.getgid()}"),
     ("SECRETS_GID", "staff", f"SECRETS_GID=staff is no number: write SECRETS_GID={os.getgid()}"),
     ("SECRETS_GID", "²", "SECRETS_GID=² is no number"),

@@ -39,7 +39,7 @@ def test_env(box: Box) -> None:
     found = variables.load(box.places)
     assert found["COMPOSE_FILE"] == "compose.yaml:deploy/profiles/compose/rtx5090.yaml"
     assert found["COMPOSE_PROFILES"] == "edge"
-    assert found["SITE_URL"] == "https://box.lan:39443"
+    assert found["SITE_URL"] == "https://box.lan:19443"
     assert found["SECRETS_GID"] == str(os.getgid())
     for name in ("PROFILE_FILE", "GATEWAY_CONFIG_FILE"):
         assert (box.folder / found[name]).is_file()

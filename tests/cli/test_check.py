@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-TIMEOUT_SECONDS = 30
+TIMEOUT_SECONDS = 120
 VALID = """\
 [[models]]
 id = "qwen"
@@ -67,6 +67,25 @@ def test_problems_have_lines_and_mends(tmp_path: Path) -> None:
         "some.toml, line 2: limits.default.rmp is no setting; did you mean limits.default.rpm?",
         "some.toml, line 6: models[0].engines[0] must not hold a user or password; "
         "set GATEWAY_UPSTREAM_API_KEY instead",
+    ]
+
+
+def test_defaults_that_no_engine_would_take_have_their_lines(tmp_path: Path) -> None:
+    """Found here, and not by every caller."""
+    (tmp_path / "some.toml").write_text(
+        VALID + '[models.defaults]\ntemperature = "hot"\nchat_template_kwargs = []\n'
+        "[models.force.chat_template_kwargs]\ntools = []\n"
+    )
+
+    done = gateway(tmp_path, "check", "some.toml")
+
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.splitlines() == [
+        'some.toml, line 8: models[0].defaults.temperature must be a number; it is "hot"',
+        "some.toml, line 9: models[0].defaults.chat_template_kwargs must be a table, "
+        "as in { enable_thinking = false }",
+        "some.toml, line 11: models[0].force.chat_template_kwargs.tools is used by the engine's own renderer "
+        "and cannot be set: take it out",
     ]
 
 

@@ -45,7 +45,7 @@ class Shell:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
             check=False,
         )
 
@@ -240,4 +240,4 @@ def test_a_wrong_directory_is_told(shell: Shell) -> None:
 def test_help_needs_none_of_the_databases_libraries() -> None:
     """`gateway --help` and completion answer at once."""
     check = "import sys, gateway.cli; assert not {'sqlalchemy', 'aiosqlite', 'alembic'} & sys.modules.keys()"
-    subprocess.run([sys.executable, "-c", check], check=True, timeout=30)
+    subprocess.run([sys.executable, "-c", check], check=True, timeout=120)

@@ -5,18 +5,21 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from gateway.engines import Client, Exchange
+from gateway.engines import Client, Exchange, Registry
 from tests.fake_engine.handle import FakeEngine
+from tests.running import PATIENCE_SECONDS
 
-SECONDS = 5.0
 PATH = b"/v1/chat/completions"
 HEADERS = [(b"content-type", b"application/json")]
 
 
 @asynccontextmanager
 async def client_of(engine: FakeEngine, **options: Any) -> AsyncIterator[Client]:
-    """A client of this engine; nothing may be in flight when the test is done with it."""
-    client = Client(engine.url, **{"connect_timeout_seconds": 5, "keep_alive_seconds": 4, **options})
+    """A client of this engine; nothing may be in flight when the test is done with it.
+
+    It waits and keeps for so long that only what the test does can end a connection.
+    """
+    client = Client(engine.url, **{"connect_timeout_seconds": 60, "keep_alive_seconds": 600, **options})
     try:
         yield client
     finally:
@@ -55,8 +58,16 @@ async def call(client: Client, body: bytes = b"{}") -> tuple[int, bytes]:
         exchange.close()
 
 
-async def until(condition: Callable[[], object], seconds: float = SECONDS) -> None:
+@asynccontextmanager
+async def probed(registry: Registry) -> AsyncIterator[Registry]:
+    """That registry, started, once all its engines have been looked at: a slow machine may take its time."""
+    async with registry as known:
+        await until(lambda: all(found.probed.is_set() for found in known._engines.values()))
+        yield known
+
+
+async def until(condition: Callable[[], object], seconds: float = PATIENCE_SECONDS) -> None:
     """Wait until it holds; fails if it does not in time."""
-    async with asyncio.timeout(seconds):
+    async with asyncio.timeout(max(seconds, PATIENCE_SECONDS)):
         while not condition():  # noqa: ASYNC110  # what is waited for here sends no event
             await asyncio.sleep(0.005)

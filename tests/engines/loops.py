@@ -13,7 +13,7 @@ import uvloop
 from tests.fake_engine.fixtures import fresh
 from tests.fake_engine.handle import Process
 
-DEADLINE_SECONDS = 30.0
+DEADLINE_SECONDS = 180.0
 LOOPS = {"uvloop": uvloop.new_event_loop, "asyncio": asyncio.new_event_loop}
 
 

@@ -92,15 +92,14 @@ async def test_an_idle_connection_is_closed_before_the_engine_would_do_it(engine
     """Each is gone once it has been idle for keep_alive_seconds, the older one first."""
     await engine.script(scripts.gated("go", scripts.chat()), times=2)
     async with client_of(engine, keep_alive_seconds=0.4) as client:
-        both = asyncio.gather(call(client), call(client))
+        calls = [asyncio.ensure_future(call(client)) for _ in range(2)]
+        await engine.wait(running=2)
         await engine.open_gate("go")
-        await engine.wait(answered=1)
-        await asyncio.sleep(0.2)  # So that one has been idle for longer than the other.
+        await engine.wait(open=1)  # The other one's call still runs: it has not been idle for a moment.
+        assert client.pool.open_connections == 1
         await engine.open_gate("go")
-        await both
-        await engine.wait(open=1, timeout_seconds=1)
-        assert client.pool.idle_connections == 1
-        await engine.wait(open=0, timeout_seconds=1)
+        await asyncio.gather(*calls)
+        await engine.wait(open=0)
         assert client.pool.idle_connections == 0
 
 
@@ -202,7 +201,7 @@ async def test_a_retry_that_finds_no_engine_says_so(engine: FakeEngine) -> None:
 async def test_a_closed_client_lets_running_exchanges_end(engine: FakeEngine) -> None:
     """After a reload the old client's streams go on; its connections are not kept any more."""
     await engine.script(scripts.stream(events=2, gate="next"), times=1)
-    client = Client(engine.url, connect_timeout_seconds=5, keep_alive_seconds=4)
+    client = Client(engine.url, connect_timeout_seconds=60, keep_alive_seconds=600)
     running = await post(client)
     await call(client)
     client.close()

@@ -7,7 +7,7 @@ from gateway.engines import Registry
 from gateway.errors import EngineLoading, EngineUnavailable
 from gateway.metrics import Metrics
 from gateway.settings import Model, Settings
-from tests.engines.calls import until
+from tests.engines.calls import probed, until
 from tests.engines.loops import on_each_loop
 from tests.engines.test_registry import configured, registry, up
 from tests.fake_engine import scripts
@@ -34,7 +34,7 @@ async def test_an_upstream_without_models_is_not_ready_and_says_why(
 ) -> None:
     """The operator reads in /readyz what is wrong; the key is not in it."""
     await engine.script(steps, path="/v1/models")
-    async with registry(engine, upstream_api_key="engine-key") as known:
+    async with probed(registry(engine, upstream_api_key="engine-key")) as known:
         ready, reasons = known.ready()
         assert (ready, len(reasons), known.discovered) == (False, 1, False)
         assert reason in reasons[0]
@@ -61,7 +61,7 @@ async def test_an_engine_is_up_if_its_health_says_so_or_else_its_list_of_models(
     await engine.script(health, path="/health")
     await engine.script(models, path="/v1/models")
     metrics = Metrics()
-    async with Registry(configured(engine.url), metrics) as known:
+    async with probed(Registry(configured(engine.url), metrics)) as known:
         assert known.discovered
         assert known.ready()[0] is is_up
         assert up(metrics, engine.url) == float(is_up)
@@ -70,7 +70,7 @@ async def test_an_engine_is_up_if_its_health_says_so_or_else_its_list_of_models(
 @on_each_loop
 async def test_each_probe_takes_a_connection_of_its_own(engine: FakeEngine) -> None:
     """So that it shows whether new ones are taken, and never trips over one that the engine gave up."""
-    async with Registry(configured(engine.url), Metrics()) as known:
+    async with probed(Registry(configured(engine.url), Metrics())) as known:
         [found] = known.engines_of(known.models[0])
         found.probed.clear()
         found.note_failure()
@@ -82,7 +82,7 @@ async def test_each_probe_takes_a_connection_of_its_own(engine: FakeEngine) -> N
 @on_each_loop
 async def test_the_upstreams_key_is_shown_to_it(engine: FakeEngine) -> None:
     """As a bearer token."""
-    async with registry(engine, upstream_api_key="engine-key"):
+    async with probed(registry(engine, upstream_api_key="engine-key")):
         pass
     [request] = await engine.requests("/v1/models")
     assert request.header("authorization") == "Bearer engine-key"
@@ -95,7 +95,7 @@ async def test_the_environments_proxies_are_not_asked_by_probes(
     """An engine is inside the operator's network."""
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    async with registry(engine) as known:
+    async with probed(registry(engine)) as known:
         assert known.ready()[0]
 
 
@@ -118,7 +118,7 @@ async def test_what_waiting_will_not_mend_does_not_count_as_loading(
     """Only who cannot be reached or answers 503 may be starting; the others are unavailable at once."""
     await engine.script(health, path="/health")
     await engine.script(models, path="/v1/models")
-    async with Registry(configured(engine.url), Metrics()) as known:
+    async with probed(Registry(configured(engine.url), Metrics())) as known:
         [found] = known.engines_of(known.models[0])
         assert not found.up
         error = known.unreachable(found, found.reason)
@@ -140,7 +140,7 @@ async def test_a_model_that_its_engine_does_not_list_is_told(engine: FakeEngine)
         )
     )
     with capture_logs() as logs:
-        async with Registry(settings, Metrics()) as known:
+        async with probed(Registry(settings, Metrics())) as known:
             ready, [line] = known.ready()
             assert ready
             for part in (engine.url, "model m:", "Org/Name, adapter", "set engine_model"):
@@ -164,7 +164,7 @@ async def test_the_list_is_asked_for_when_an_engine_comes_up_and_not_by_every_pr
     engine: FakeEngine,
 ) -> None:
     """Nor is an engine down because its list cannot be had: its health has said that it is well."""
-    async with Registry(configured(engine.url), Metrics()) as known:
+    async with probed(Registry(configured(engine.url), Metrics())) as known:
         [found] = known.engines_of(known.models[0])
         found.probed.clear()
         found.note_failure()

@@ -10,7 +10,7 @@ from gateway.engines.pulse import SILENT_SECONDS, Pulse
 from gateway.engines.unwell import Unwell
 from gateway.metrics import Metrics
 from gateway.settings import Model, Settings
-from tests.engines.calls import HEADERS, PATH, call, client_of, until
+from tests.engines.calls import HEADERS, PATH, call, client_of, probed, until
 from tests.engines.loops import on_each_loop
 from tests.fake_engine.handle import FakeEngine
 
@@ -33,7 +33,7 @@ async def look(
 ) -> None:
     """One check of this engine, which serves one model under its own name."""
     model = Model(id="m", engine_model="fake-model", engines=(engine.url,), kind=kind)
-    async with httpx.AsyncClient(trust_env=False) as http:
+    async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
         await pulse.check(http, engine.url, client, (model,))
 
 
@@ -53,6 +53,7 @@ async def test_an_engine_that_hangs_is_unwell_until_it_answers_again(engine: Fak
         await engine.script(HANG, path=ONE_TOKEN, times=1)
         with pytest.raises(Unwell, match="did not come within"):
             await look(pulse, engine, client)
+        pulse._answer_seconds = 60  # this one is answered
         await look(pulse, engine, client)
         assert len(await engine.requests(ONE_TOKEN)) == 3
         await look(pulse, engine, client)
@@ -118,7 +119,7 @@ async def test_readiness_and_the_metric_say_so(engine: FakeEngine) -> None:
     metrics = Metrics()
     await engine.script(HANG, path=PATH.decode())
     await engine.script([{"reset": True}], path=ONE_TOKEN)
-    async with Registry(settings, metrics, clock) as known:
+    async with probed(Registry(settings, metrics, clock)) as known:
         [found] = known.engines_of(settings.models[0])
         exchange = await found.client.send(b"POST", PATH, HEADERS, b"{}")
         clock.now += SILENT_SECONDS

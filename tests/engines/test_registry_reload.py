@@ -11,7 +11,7 @@ from gateway.errors import EngineUnavailable
 from gateway.metrics import Metrics
 from gateway.settings import Engine as EngineSettings
 from gateway.settings import Settings, SettingsError
-from tests.engines.calls import call, post, rest, until
+from tests.engines.calls import call, post, probed, rest, until
 from tests.engines.loops import on_each_loop
 from tests.engines.test_registry import configured, up
 from tests.fake_engine import scripts
@@ -22,7 +22,7 @@ from tests.fake_engine.handle import FakeEngine
 async def test_known_engines_stay_and_others_come_and_go(engine: FakeEngine) -> None:
     """A running stream of an engine that goes is not cut; its metric goes with it."""
     metrics = Metrics()
-    async with FakeEngine() as other, Registry(configured(engine.url), metrics) as known:
+    async with FakeEngine() as other, probed(Registry(configured(engine.url), metrics)) as known:
         [before] = known.engines_of(known.models[0])
         await engine.script(scripts.stream(events=1, gate="next"))
         running = await post(before.client)
@@ -42,7 +42,7 @@ async def test_known_engines_stay_and_others_come_and_go(engine: FakeEngine) -> 
 @on_each_loop
 async def test_changed_timeouts_hold_for_new_requests(engine: FakeEngine) -> None:
     """The engine's health stays known, its connections are made anew."""
-    async with Registry(configured(engine.url), Metrics()) as known:
+    async with probed(Registry(configured(engine.url), Metrics())) as known:
         [found] = known.engines_of(known.models[0])
         client = found.client
         await known.replace(configured(engine.url))
@@ -55,7 +55,7 @@ async def test_changed_timeouts_hold_for_new_requests(engine: FakeEngine) -> Non
 @on_each_loop
 async def test_discovered_models_survive_a_reload(engine: FakeEngine) -> None:
     """They are forgotten only when the operator names models, or another upstream."""
-    async with Registry(Settings(upstream_url=engine.url), Metrics()) as known:
+    async with probed(Registry(Settings(upstream_url=engine.url), Metrics())) as known:
         found = known.models
         await known.replace(Settings(upstream_url=engine.url))
         assert known.models == found
@@ -71,7 +71,7 @@ async def test_a_ca_file_that_cannot_be_used_changes_nothing(engine: FakeEngine,
     """The old settings stay in force, and the message names the setting and the mend."""
     (tmp_path / "ca.pem").write_text("no certificate")
     bad = configured("https://127.0.0.1:9", engine=EngineSettings(ca_file=str(tmp_path / "ca.pem")))
-    async with Registry(configured(engine.url), Metrics()) as known:
+    async with probed(Registry(configured(engine.url), Metrics())) as known:
         with pytest.raises(SettingsError, match=r"engine\.ca_file.*PEM"):
             await known.replace(bad)
         [found] = known.engines_of(known.models[0])
@@ -85,7 +85,7 @@ async def test_a_ca_file_that_cannot_be_used_changes_nothing(engine: FakeEngine,
 @on_each_loop
 async def test_an_engine_that_cannot_be_addressed_changes_nothing(engine: FakeEngine, url: str) -> None:
     """What no setting's own check finds is found before anything has changed."""
-    async with Registry(configured(engine.url), Metrics()) as known:
+    async with probed(Registry(configured(engine.url), Metrics())) as known:
         with pytest.raises(SettingsError, match="engine's URL"):
             await known.replace(configured(url))
         assert known.ready() == (True, [])
@@ -101,7 +101,9 @@ async def test_an_https_engine_is_probed_and_called_with_the_operators_ca(tmp_pa
     trusting = EngineSettings(ca_file=str(tmp_path / "ca.pem"))
     async with AsyncExitStack() as stack:
         engine = await stack.enter_async_context(FakeEngine(certificate=tmp_path / "engine.pem"))
-        known = await stack.enter_async_context(Registry(Settings(upstream_url=engine.url), Metrics()))
+        known = await stack.enter_async_context(
+            probed(Registry(Settings(upstream_url=engine.url), Metrics()))
+        )
         ready, reasons = known.ready()
         assert not ready
         assert "certificate verify failed" in reasons[0]

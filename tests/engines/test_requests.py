@@ -49,7 +49,7 @@ async def test_a_request_without_a_body(engine: FakeEngine, method: bytes, lengt
 async def test_a_path_in_the_url_goes_before_the_target(engine: FakeEngine) -> None:
     """An engine behind a path prefix is reached there."""
     await engine.script(scripts.chat())
-    client = Client(engine.url + "/gpu0/", connect_timeout_seconds=5, keep_alive_seconds=4)
+    client = Client(engine.url + "/gpu0/", connect_timeout_seconds=60, keep_alive_seconds=600)
     await call(client)
     client.close()
     [request] = await engine.requests()
@@ -96,7 +96,7 @@ def test_what_host_says(url: str, authority: bytes, port: int) -> None:
 async def test_a_url_that_is_no_engines_is_refused(url: str) -> None:
     """At once, not at the first request."""
     with pytest.raises(ValueError, match=r"URL|[Pp]ort"):
-        Client(url, connect_timeout_seconds=5, keep_alive_seconds=4)
+        Client(url, connect_timeout_seconds=60, keep_alive_seconds=600)
 
 
 @on_each_loop

@@ -74,8 +74,8 @@ async def test_an_engine_with_another_name_is_not_used(secured: Secured) -> None
     """The certificate must be for the host of the URL."""
     client = Client(
         f"https://localhost:{secured.process.port}",
-        connect_timeout_seconds=5,
-        keep_alive_seconds=4,
+        connect_timeout_seconds=60,
+        keep_alive_seconds=600,
         ssl_context=secured.trusted(),
     )
     with pytest.raises(ConnectFailed, match=r"[Hh]ostname mismatch"):
@@ -104,7 +104,7 @@ async def test_closing_ends_the_engines_work_behind_tls_too(secured: Secured) ->
         exchange = await post(client)
         await exchange.chunk()
         exchange.close()
-        await engine.wait(aborted=1, open=0, timeout_seconds=1)
+        await engine.wait(aborted=1, open=0)
 
 
 @on_each_loop

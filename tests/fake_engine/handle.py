@@ -15,9 +15,9 @@ from typing import Any, Literal, Self
 import httpx
 
 from tests.fake_engine.journal import PROBES
+from tests.running import PATIENCE_SECONDS
 
 ROOT = Path(__file__).parent.parent.parent
-WAIT_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class FakeEngine:
             await self.start()
         # An empty trust store: the control port speaks plain HTTP, and loading the usual one takes longer.
         trusted = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        self._http = httpx.AsyncClient(trust_env=False, timeout=60, verify=trusted)
+        self._http = httpx.AsyncClient(trust_env=False, timeout=3 * PATIENCE_SECONDS, verify=trusted)
         return self
 
     async def __aexit__(
@@ -146,13 +146,18 @@ class FakeEngine:
         counters: dict[str, int] = (await self._http.get(self._control("/_stats"))).json()
         return counters
 
-    async def wait(self, *, timeout_seconds: float = WAIT_SECONDS, **counts: int) -> dict[str, int]:
-        """Wait until the counters are reached; fails if they are not in time."""
-        query = {**{name: str(count) for name, count in counts.items()}, "timeout": str(timeout_seconds)}
-        answer = await self._http.get(self._control("/_wait"), params=query)
-        counters: dict[str, int] = answer.json()
-        assert answer.status_code == 200, f"waited {timeout_seconds} s for {counts}, but there are {counters}"
+    async def wait(self, *, timeout_seconds: float = PATIENCE_SECONDS, **counts: int) -> dict[str, int]:
+        """Wait until the counters are reached; fails if they are not in time, which is never a short one."""
+        patience_seconds = max(timeout_seconds, PATIENCE_SECONDS)
+        reached, counters = await self.reaches(patience_seconds, **counts)
+        assert reached, f"waited {patience_seconds} s for {counts}, but there are {counters}"
         return counters
+
+    async def reaches(self, seconds: float, **counts: int) -> tuple[bool, dict[str, int]]:
+        """Whether the counters are reached within so many seconds, and what they are then."""
+        query = {**{name: str(count) for name, count in counts.items()}, "timeout": str(seconds)}
+        answer = await self._http.get(self._control("/_wait"), params=query)
+        return answer.status_code == 200, answer.json()
 
     async def open_gate(self, name: str, times: int = 1) -> None:
         """Let so many pass that wait, or will wait, at the gate."""

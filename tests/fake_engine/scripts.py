@@ -87,9 +87,9 @@ def loading() -> Steps:
     return error(503, "Loading model")
 
 
-def models(*names: str) -> Steps:
-    """The list of models, for path="/v1/models"."""
-    entries = [{"id": name, "object": "model", "owned_by": "vllm"} for name in names]
+def models(*names: str, **more: Any) -> Steps:
+    """The list of models, for path="/v1/models"; with `more` in each of them."""
+    entries = [{"id": name, "object": "model", "owned_by": "vllm", **more} for name in names]
     return answer(json.dumps({"object": "list", "data": entries}))
 
 

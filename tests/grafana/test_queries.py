@@ -18,7 +18,7 @@ from tests.grafana.prometheus import Prometheus, watching
 from tests.prometheus.programs import Programs
 from tests.running import Gateway, wait_for
 
-SECONDS = 60.0
+SECONDS = 240.0
 QUERIES = {name: panels.queries(panels.load(name)) for name in panels.NAMES}
 CONFIG = """
 [[models]]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.images.conftest import BESIDE, HUGE, HUGE_FILES, NEEDED, PIECES, SHARDS
-from tests.images.downloading import Download
+from tests.images.downloading import SECONDS, Download
 from tests.images.hub import COMMIT, Hub
 
 FIRST = "model-00001-of-00002.safetensors"
@@ -85,10 +85,10 @@ def test_a_branch_that_moved_keeps_its_old_commit_until_the_new_one_is_whole(
     hub.models["acme/tiny"].files |= {FIRST: b"new weights" * 1000}
     hub.paused[FIRST] = 1000
     with download.start() as process:
-        assert hub.waiting.wait(30)
+        assert hub.waiting.wait(SECONDS)
         assert reference.read_text() == COMMIT
         hub.go_on.set()
-        assert process.wait(30) == 0
+        assert process.wait(SECONDS) == 0
     assert reference.read_text() == LATER
     assert download.files(commit=LATER) == NEEDED | {FIRST: b"new weights" * 1000}
 
@@ -113,10 +113,10 @@ def test_stopped_in_the_middle_it_goes_on_from_there(
     download.name("acme/huge")
     hub.paused[HUGE] = 23_000_000
     with download.start() as process:
-        assert hub.waiting.wait(30)
+        assert hub.waiting.wait(SECONDS)
         wait_for_part(download)
         process.send_signal(number)
-        assert process.wait(10) == (-9 if number == signal.SIGKILL else 128 + number)
+        assert process.wait(SECONDS) == (-9 if number == signal.SIGKILL else 128 + number)
     hub.go_on.set()
     assert HUGE not in download.files("acme/huge")
     assert download.run().code == 0
@@ -126,7 +126,7 @@ def test_stopped_in_the_middle_it_goes_on_from_there(
 
 def wait_for_part(download: Download) -> None:
     part = download.part("acme/huge", HUGE_FILES[HUGE])
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + SECONDS
     while part.stat().st_size < PIECES:
         assert time.monotonic() < deadline, "nothing is written"
         time.sleep(0.02)
@@ -169,10 +169,10 @@ def test_two_runs_do_not_spoil_each_other(download: Download, hub: Hub) -> None:
     """The second says so and leaves; the first ends well."""
     hub.paused[FIRST] = 1000
     with download.start() as first:
-        assert hub.waiting.wait(30)
+        assert hub.waiting.wait(SECONDS)
         second = download.run()
         hub.go_on.set()
-        assert first.wait(30) == 0
+        assert first.wait(SECONDS) == 0
     assert second.code == 1
     assert second.last == "weights: acme/tiny is being downloaded by another run: wait for it, or end it"
     assert download.files() == NEEDED
@@ -187,7 +187,7 @@ def test_it_says_how_far_it_is(download: Download, hub: Hub) -> None:
         # The other shard is there soon, this one waits.
         said = download.said("  0.5 MB of 0.6 MB, ")
         hub.go_on.set()
-        assert process.wait(30) == 0
+        assert process.wait(SECONDS) == 0
     assert said.startswith("weights: acme/tiny: 0.5 MB to download, ")
     assert re.search(r"^  0\.6 MB of 0\.6 MB, \d+\.\d MB/s$", download.said("is there"), re.MULTILINE)
 
@@ -205,7 +205,7 @@ def test_on_a_terminal_one_line_changes(download: Download) -> None:
         pass  # how a terminal ends on Linux
     finally:
         os.close(terminal)
-    assert process.wait(30) == 0
+    assert process.wait(SECONDS) == 0
     announced, progress, end_line, nothing = said.decode().split("\r\n")
     assert announced.startswith("weights: acme/tiny: 0.6 MB to download, ")
     assert "\r\x1b[K  0.6 MB of 0.6 MB, " in progress

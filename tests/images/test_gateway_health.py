@@ -20,7 +20,7 @@ def ask(port: int | str, host: str = "") -> "subprocess.CompletedProcess[str]":
     """With the interpreter's flags that stand in its first line."""
     environ = os.environ | {"GATEWAY_PORT": str(port), "GATEWAY_HOST": host}
     argv = [sys.executable, "-IS", str(SCRIPT)]
-    return subprocess.run(argv, env=environ, capture_output=True, text=True, timeout=20, check=False)
+    return subprocess.run(argv, env=environ, capture_output=True, text=True, timeout=60, check=False)
 
 
 @contextmanager

@@ -67,7 +67,7 @@ class Check:
             "ALL_PROXY": nowhere,
         }
         argv = [str(self.path / "sh"), str(HEALTHY)]
-        return subprocess.run(argv, env=environ, capture_output=True, text=True, timeout=20, check=False)
+        return subprocess.run(argv, env=environ, capture_output=True, text=True, timeout=60, check=False)
 
 
 @pytest.fixture(params=["curl", "python3"])

@@ -112,7 +112,9 @@ def test_a_disk_without_symbolic_links(download: Download, hub: Hub) -> None:
     without += "sys.path.insert(0, sys.argv[0].rpartition('/')[0])\n"
     without += "runpy.run_path(sys.argv[0], run_name='__main__')\n"
     argv = [str(download.python), "-c", without, str(SCRIPT), str(download.profile)]
-    done = subprocess.run(argv, env=download.environ, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        argv, env=download.environ, capture_output=True, text=True, timeout=180, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert download.files()[twin] == files[twin]
     assert download.files()["model-00001-of-00002.safetensors"] == files[twin]

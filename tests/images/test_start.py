@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 START = ROOT / "deploy" / "vllm" / "start.sh"
-SECONDS = 20.0
+SECONDS = 60.0
 
 # Notes what it is and was given, then waits for SIGTERM as vLLM does.
 VLLM = """#!{python}
@@ -147,10 +147,8 @@ def test_the_wait_ends_at_once_when_told_to(engine: Engine, number: signal.Signa
     with engine.start() as process:
         assert process.stderr is not None
         assert process.stderr.readline()
-        asked = time.monotonic()
         process.send_signal(number)
-        assert process.wait(SECONDS) == 0
-        assert time.monotonic() - asked < 5
+        assert process.wait(SECONDS) == 0  # and not after the half hour
     assert not engine.ran.exists()
     assert len(engine.noted()) == 2
 
@@ -210,19 +208,19 @@ def test_a_last_note_without_its_end_does_not_swallow_the_next(engine: Engine) -
 
 @pytest.mark.parametrize("filling", [b"1\n", b"\0"])
 def test_only_the_end_of_the_notes_is_read(engine: Engine, filling: bytes) -> None:
-    """A file of gigabytes, which vLLM could write there, takes no longer and no memory."""
+    """A file of terabytes, which vLLM could write there, takes no longer and no memory."""
     engine.note(600, 300)
     recent = engine.notes.read_bytes()
     with engine.notes.open("wb") as notes:
         if filling == b"\0":
-            notes.truncate(8_000_000_000)  # a hole, which takes no room
+            notes.truncate(
+                2_000_000_000_000
+            )  # a hole, which takes no room, and to read it a quarter of an hour
             notes.seek(0, os.SEEK_END)
         else:
             notes.write(filling * 5_000_000)
         notes.write(b"\n" + recent)
-    asked = time.monotonic()
     assert "this is start 3" in engine.fail(START_PAUSE_SECONDS="0")
-    assert time.monotonic() - asked < 5
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero")])

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from gateway.keys import Directory, Keyring, directory, token
+from gateway.keys import Directory, Keyring, token
 from gateway.metrics import Metrics
 from gateway.store import Store
 from tests.keys.serving import EFFECTIVE_SECONDS, NOTICED_SECONDS, Server, known
@@ -99,7 +99,7 @@ def lock(path: Path) -> Callable[[], object]:
     locked.rename(path)
 
     def mend() -> None:
-        holder.communicate(timeout=10)
+        holder.communicate(timeout=60)
 
     return mend
 
@@ -197,12 +197,12 @@ async def test_a_poll_does_not_hold_up_the_event_loop(server: Server, store: Sto
     try:
         refreshing = asyncio.create_task(server.directory.refresh())
         turns = 0
-        async with asyncio.timeout(directory.STALL_SECONDS + 1):
+        async with asyncio.timeout(60):
             while server.directory.available:
                 await asyncio.sleep(0.01)
                 server.find(issued.token)
                 turns += 1
-        assert turns > 20
+        assert turns > 3  # of 150; a loop that was held up turns once
     finally:
         mend()
     await refreshing

@@ -17,7 +17,8 @@ from gateway.errors import handlers
 from gateway.keys import Directory, Keyring
 from gateway.metrics import Metrics
 from gateway.ops.admin import administrator
-from gateway.ops.keys import MAX_BODY_BYTES, router
+from gateway.ops.bodies import MAX_BODY_BYTES
+from gateway.ops.keys import router
 from gateway.store import Store
 
 ADMIN = "a token of an operator"
@@ -35,7 +36,7 @@ async def listening(keyring: Keyring, token: str | None) -> AsyncIterator[httpx.
     with socket.create_server(("127.0.0.1", 0)) as listener:
         serving = asyncio.create_task(server.serve([listener]))
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=20) as client:
+        async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=60) as client:
             yield client
         server.should_exit = True
         await serving

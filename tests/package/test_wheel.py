@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from tests.fake_engine.handle import FakeEngine
-from tests.running import Gateway, free_port, wait_for
+from tests.running import Gateway, free_port, http_client, wait_for
 
 ROOT = Path(__file__).parent.parent.parent
 # Without this the checkout's own package would be found before the wheel's.
@@ -36,9 +36,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ".",
     )
     [wheel] = folder.glob("vllm_gateway-*.whl")
-    venv.create(folder / "venv", with_pip=True)
+    venv.create(folder / "venv")
     programs = folder / "venv" / "bin"
-    run(str(programs / "python"), "-m", "pip", "install", "-q", str(wheel))
+    run(sys.executable, "-m", "pip", "--python", str(programs / "python"), "install", "-q", str(wheel))
     where = [str(programs / "python"), "-P", "-c", "import gateway; print(gateway.__file__)"]
     found = subprocess.run(where, env=ALONE, capture_output=True, text=True, check=True)
     assert str(folder) in found.stdout
@@ -56,7 +56,9 @@ async def test_it_serves_before_an_engine_that_already_runs(
     """One variable, no file: the models are the engine's, and a call is answered."""
     environ = {"PYTHONSAFEPATH": "1", "PYTHONPATH": "", "GATEWAY_UPSTREAM_URL": f"{fake_engine.url}/v1/"}
     async with Gateway(tmp_path, python=str(installed / "python"), **environ) as gateway:
-        async with httpx.AsyncClient(base_url=gateway.url, headers={"x-api-key": gateway.key}) as http:
+        async with httpx.AsyncClient(
+            base_url=gateway.url, headers={"x-api-key": gateway.key}, timeout=60
+        ) as http:
             models = (await http.get("/v1/models")).json()["data"]
             assert [model["id"] for model in models] == ["fake-model"]
             messages = [{"role": "user", "content": "hello"}]
@@ -96,11 +98,11 @@ async def on_terminal(programs: Path, environ: dict[str, str], folder: Path, por
     )
     os.close(theirs)
     try:
-        await wait_for(lambda: answers(port), 20)
+        await wait_for(lambda: answers(port))
         shown = os.read(ours, 65_536).decode(errors="replace")
         for word in shown.split():
             if word.startswith("sk-gw-"):
-                async with httpx.AsyncClient() as http:
+                async with http_client() as http:
                     url = f"http://127.0.0.1:{port}/v1/models"
                     assert (await http.get(url, headers={"x-api-key": word})).status_code == 200
         return shown
@@ -111,7 +113,7 @@ async def on_terminal(programs: Path, environ: dict[str, str], folder: Path, por
 
 
 async def answers(port: int) -> bool:
-    async with httpx.AsyncClient(trust_env=False) as http:
+    async with http_client() as http:
         try:
             return (await http.get(f"http://127.0.0.1:{port}/healthz")).status_code == 200
         except httpx.TransportError:

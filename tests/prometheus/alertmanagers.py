@@ -30,9 +30,9 @@ class Alertmanager:
     def execute(self, argv: Sequence[str]) -> str:
         """Run a command as in its container, where amtool and wget are."""
         if argv[0] == "wget":
-            return httpx.get(argv[-1], timeout=10, trust_env=False).text
+            return httpx.get(argv[-1], timeout=60, trust_env=False).text
         command = [self.programs.path(argv[0]), *argv[1:]]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -11,8 +11,6 @@ from typing import Any
 
 from tests.running import wait_for
 
-SECONDS = 30.0
-
 
 @dataclass
 class Inbox:
@@ -39,7 +37,7 @@ async def _until(came: Sized, count: int) -> None:
     async def enough() -> bool:
         return len(came) >= count
 
-    await wait_for(enough, seconds=SECONDS)
+    await wait_for(enough)
 
 
 @contextlib.asynccontextmanager

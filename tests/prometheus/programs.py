@@ -16,7 +16,7 @@ from pathlib import Path
 import httpx
 
 from deploy.local.places import CHECKOUT, cache_folder
-from tests.running import wait_for
+from tests.running import http_client, wait_for
 from tests.stack.debian import Apt, codename
 
 CONFIGURATION = CHECKOUT / "deploy" / "prometheus"
@@ -30,7 +30,7 @@ PACKAGES = (
     "prometheus-node-exporter",
 )
 SECONDS = 120
-START_SECONDS = 30.0
+START_SECONDS = 120.0
 
 
 class Unavailable(Exception):
@@ -112,7 +112,7 @@ async def serving(
 
     async def answers() -> bool:
         assert process.poll() is None, _said(log)
-        async with httpx.AsyncClient(trust_env=False) as client:
+        async with http_client() as client:
             try:
                 return (await client.get(ready)).status_code == 200
             except httpx.TransportError:

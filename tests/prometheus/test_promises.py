@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 import yaml
 
@@ -14,7 +13,7 @@ from deploy.local.places import CHECKOUT
 from gateway.metrics import LATENCY_SECONDS
 from tests.prometheus import exposed
 from tests.prometheus.programs import RULES, Programs, serving
-from tests.running import free_port
+from tests.running import free_port, http_client
 
 RUNBOOKS = CHECKOUT / "docs" / "runbooks"
 ADDRESS = "https://github.com/vllm-gateway/vllm-gateway/blob/main/docs/runbooks/"
@@ -141,7 +140,7 @@ async def of_node(programs: Programs, folder: Path) -> set[str]:
     arguments += [f"--web.listen-address=127.0.0.1:{port}", "--collector.filesystem.fs-types-exclude=^proc$"]
     command = [programs.path("prometheus-node-exporter"), *arguments]
     url = f"http://127.0.0.1:{port}/metrics"
-    async with serving(command, url, folder / "node.log"), httpx.AsyncClient(trust_env=False) as client:
+    async with serving(command, url, folder / "node.log"), http_client() as client:
         return exposed.of_text((await client.get(url)).text)
 
 

@@ -56,7 +56,7 @@ async def test_a_site_is_probed_by_its_name(
     ]
     async with site(names) as https, serving(command, f"{url}/-/healthy", tmp_path / "blackbox.log"):
         asked = {"module": "site", "target": f"https://127.0.0.1:{https}/healthz", "hostname": name}
-        async with httpx.AsyncClient(trust_env=False, timeout=20) as client:
+        async with httpx.AsyncClient(trust_env=False, timeout=60) as client:
             shown = (await client.get(f"{url}/probe", params=asked)).text
     assert names == [name]
     assert sample(shown, "probe_success") == success

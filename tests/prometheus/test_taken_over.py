@@ -6,12 +6,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import yaml
 
 from tests.prometheus.programs import Programs, serving
 from tests.prometheus.test_configuration import configuration
-from tests.running import free_port, wait_for
+from tests.running import free_port, http_client, wait_for
 
 TRUE = "vllm:num_requests_running 3\nprocess_start_time_seconds 7\n"
 FORGED = """gateway_key_store_up{job="gateway"} 0
@@ -43,8 +42,8 @@ async def engine(exposition: str) -> AsyncIterator[str]:
         yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 
-async def seen(programs: Programs, folder: Path, exposition: str) -> dict[str, float]:
-    """The series that a real Prometheus has of it once it was scraped, by name; the job is as configured."""
+async def seen(programs: Programs, folder: Path, exposition: str, awaited: str = "up") -> dict[str, float]:
+    """The series that a real Prometheus has of it by name, once `awaited` is one; its job is the stack's."""
     (job,) = [job for job in configuration()["scrape_configs"] if job["job_name"] == "vllm"]
     port = free_port()
     url = f"http://127.0.0.1:{port}"
@@ -60,7 +59,7 @@ async def seen(programs: Programs, folder: Path, exposition: str) -> dict[str, f
         (folder / "prometheus.yml").write_text(yaml.safe_dump(alone))
         async with (
             serving(command, f"{url}/-/ready", folder / "log"),
-            httpx.AsyncClient(trust_env=False) as http,
+            http_client() as http,
         ):
 
             async def asked() -> list[dict[str, Any]]:
@@ -68,11 +67,14 @@ async def seen(programs: Programs, folder: Path, exposition: str) -> dict[str, f
                 result: list[dict[str, Any]] = answer.json()["data"]["result"]
                 return result
 
-            async def scraped() -> bool:
-                return bool(await asked())
+            shown: dict[str, float] = {}
 
-            await wait_for(scraped, 30)
-            return {series["metric"]["__name__"]: float(series["value"][1]) for series in await asked()}
+            async def scraped() -> bool:
+                shown.update({one["metric"]["__name__"]: float(one["value"][1]) for one in await asked()})
+                return awaited in shown
+
+            await wait_for(scraped)
+            return shown
 
 
 def without_scrapes(shown: dict[str, float]) -> dict[str, float]:
@@ -82,7 +84,7 @@ def without_scrapes(shown: dict[str, float]) -> dict[str, float]:
 
 async def test_it_cannot_speak_for_others(programs: Programs, tmp_path: Path) -> None:
     """Neither for gateway, host and site, nor for rules and alerts; its own metrics are read."""
-    shown = without_scrapes(await seen(programs, tmp_path, TRUE + FORGED))
+    shown = without_scrapes(await seen(programs, tmp_path, TRUE + FORGED, "vllm:num_requests_running"))
     assert shown == {"up": 1, "vllm:num_requests_running": 3, "process_start_time_seconds": 7}
 
 

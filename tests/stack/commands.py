@@ -16,7 +16,7 @@ async def run(
     *,
     environ: Mapping[str, str] = os.environ,
     folder: Path | None = None,
-    seconds: float = 300,
+    seconds: float = 600,
 ) -> str:
     """What it wrote to standard output. Raises CommandFailed, or TimeoutError after having killed it."""
     process = await asyncio.create_subprocess_exec(

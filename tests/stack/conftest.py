@@ -4,9 +4,6 @@ The tests go from what a caller sees to what destroys: later ones find what earl
 """
 
 import contextlib
-import os
-import platform
-import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -14,50 +11,19 @@ from pathlib import Path
 import pytest
 
 from deploy.local import engine as local_engine
-from deploy.local import locks, models
+from deploy.local import models
 from deploy.local.problem import Problem
-from tests.stack import checkout, debian, images, remains
-from tests.stack import engine as docker_engine
+from tests.stack import checkout, images, machine
 from tests.stack.commands import CommandFailed
 from tests.stack.engine import Engine
 from tests.stack.stack import Container, Stack
 
-RELEASE = "bookworm"
-NEEDED_MEMORY = 8 * 2**30
 ORDER = (
     *("test_up", "test_reach", "test_faults", "test_watch"),
     *("test_bad_flag", "test_restore", "test_stop", "test_logs"),
 )
 RAN = pytest.StashKey[list[Container]]()
 TOOK = pytest.StashKey[dict[str, float]]()
-
-
-def why_not() -> str:
-    """Why the stack cannot be started on this machine; empty if it can."""
-    if platform.system() != "Linux" or debian.codename() != RELEASE:
-        return "needs Debian 12, whose packages the Docker engine and the images are made of"
-    if sys.version_info[:2] != (3, 11):
-        return "needs Python 3.11, Debian 12's: vLLM's image has the packages of the local mode's engine"
-    if os.geteuid() != 0:
-        return "needs root, for a Docker engine of its own"
-    if not _may_administer():
-        return "needs the rights to mount and to make networks, which containers seldom have"
-    if _available_memory() < NEEDED_MEMORY:
-        return f"needs {NEEDED_MEMORY // 2**30} GiB of available memory"
-    if remains.other_engine():
-        return "a Docker engine runs here, whose firewall rules another one would take away"
-    return ""
-
-
-def _available_memory() -> int:
-    fields = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
-    return int(fields["MemAvailable"].split()[0]) * 1024
-
-
-def _may_administer() -> bool:
-    """capabilities(7): CAP_NET_ADMIN is 12, CAP_SYS_ADMIN 21."""
-    held = docker_engine.held_capabilities()
-    return bool(held >> 12 & 1 and held >> 21 & 1)
 
 
 @contextlib.contextmanager
@@ -71,28 +37,17 @@ def timed(config: pytest.Config, step: str) -> Iterator[None]:
 @pytest.fixture(scope="package")
 async def engine(request: pytest.FixtureRequest) -> AsyncIterator[Engine]:
     """A running Docker engine without containers. Skips where there can be none."""
-    if reason := why_not():
+    if reason := machine.why_not():
         pytest.skip(f"the compose stack is not started here: {reason}")
     try:
         local_engine.install()
         models.smollm2()
     except Problem as problem:
         pytest.skip(f"the compose stack is not started here: {str(problem).splitlines()[0]}")
-    with locks.held(docker_engine.cache() / "engine", "testing the compose stack"):
-        with timed(request.config, "programs of the Docker engine"):
-            programs = docker_engine.install()
-        remains.sweep()
-        remains.note()
-        engine = Engine(programs)
-        try:
-            await engine.start()
-            await engine.empty()
-            yield engine
-            await engine.empty()
-            await engine.stop()
-        finally:
-            engine.kill()
-            remains.sweep()
+    async with contextlib.AsyncExitStack() as exits:
+        with timed(request.config, "Docker engine"):
+            engine = await exits.enter_async_context(machine.docker())
+        yield engine
 
 
 @pytest.fixture(scope="package")

@@ -29,7 +29,7 @@ TOOLS = ("runc", "iptables", "iproute2", "mmdebstrap")
 RUN = Path("/run/vllm-gateway-tests")
 CGROUP = "vllm-gateway-tests"
 
-START_SECONDS = 60.0
+START_SECONDS = 180.0
 KEPT_LAYERS = "2GB"
 # Over the longest stop_grace_period of compose.yaml.
 STOP_SECONDS = 120.0
@@ -160,7 +160,7 @@ class Engine:
             self._process.wait()
             self._process = None
 
-    async def docker(self, *arguments: str | Path, folder: Path | None = None, seconds: float = 300) -> str:
+    async def docker(self, *arguments: str | Path, folder: Path | None = None, seconds: float = 600) -> str:
         """What `docker …` prints. Raises CommandFailed."""
         return await commands.run(
             ["docker", *arguments], environ=self.environ, folder=folder, seconds=seconds
@@ -179,6 +179,15 @@ class Engine:
         """Kill a container's first process as the kernel would: `docker kill` counts as a wish to stop."""
         pid = (await self.docker("inspect", "--format", "{{.State.Pid}}", name)).strip()
         os.kill(_outside(pid), signal.SIGKILL)
+
+
+def of_engine(pid: str) -> bool:
+    """Whether a process is of the tests' Docker engine, or in one of its containers."""
+    process = Path("/proc") / pid
+    try:
+        return cache() in (process / "exe").readlink().parents or CGROUP in (process / "cgroup").read_text()
+    except OSError:  # it has ended
+        return False
 
 
 def may_raise_limits() -> bool:

@@ -7,6 +7,7 @@ Each carries the hash of what it is made of, and is built anew when that changes
 import asyncio
 import hashlib
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -15,6 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from deploy.box.images import PROXIES
+from deploy.local import authority
 from deploy.local import engine as local_engine
 from tests.stack import commands, grafana_stand_in, rootfs, systems
 from tests.stack.checkout import PROFILE
@@ -144,17 +147,32 @@ def _base_of_gateway(checkout: Path) -> str:
 
 async def _images_of(engine: Engine, checkout: Path) -> tuple[set[str], set[str]]:
     """The images of all services: those that are pulled, and those that are built from the checkout."""
-    files = ["compose.yaml", f"deploy/profiles/compose/{PROFILE}.yaml"]
-    needed = re.findall(r"\$\{(\w+):?\?", "".join((checkout / file).read_text() for file in files))
     told = await commands.run(
         ["docker", "compose", "--profile", "*", "config", "--format", "json"],
-        # What `make up` will write does not change the images, and Compose does not go on without.
-        environ={**engine.environ, **dict.fromkeys(needed, "/unset"), "COMPOSE_FILE": ":".join(files)},
+        environ=_unset(engine, checkout),
         folder=checkout,
     )
     services: dict[str, Any] = json.loads(told)["services"]
     built = {service["image"] for service in services.values() if "build" in service}
     return {service["image"] for service in services.values()} - built, built
+
+
+def _unset(engine: Engine, checkout: Path) -> dict[str, str]:
+    """An environment for Compose before `make up`: what that will write does not change the images."""
+    files = ["compose.yaml", f"deploy/profiles/compose/{PROFILE}.yaml"]
+    needed = re.findall(r"\$\{(\w+):?\?", "".join((checkout / file).read_text() for file in files))
+    return {**engine.environ, **dict.fromkeys(needed, "/unset"), "COMPOSE_FILE": ":".join(files)}
+
+
+async def build_gateway(engine: Engine, checkout: Path) -> None:
+    """Build the gateway's image as `make up` will, which then finds its layers made. Raises CommandFailed."""
+    proxies = [word for name in PROXIES if os.environ.get(name) for word in ("--build-arg", name)]
+    await commands.run(
+        ["docker", "compose", "build", "--quiet", *proxies, "gateway"],
+        environ={**_unset(engine, checkout), "CA_BUNDLE": str(authority.system_roots())},
+        folder=checkout,
+        seconds=SECONDS,
+    )
 
 
 async def _there(engine: Engine, one: StandIn) -> bool:

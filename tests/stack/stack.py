@@ -1,6 +1,7 @@
 """The stack as an operator runs it: `make up` in a copy of the checkout, and what is seen from outside."""
 
 import json
+import re
 import socket
 import ssl
 import sys
@@ -17,11 +18,11 @@ from deploy.box import variables
 from deploy.box.places import Places
 from tests.running import free_port, wait_for
 from tests.stack import checkout, commands
-from tests.stack.engine import Engine
+from tests.stack.engine import Engine, of_engine
 
 SITE = "localhost"
 PROJECT = "vllm-gateway"
-UP_SECONDS = 600.0
+UP_SECONDS = 900.0
 # What an operator may have set for another stack must not reach this one.
 MISLEADING = frozenset({*variables.MEANING, "MODE", "ALERT_URL", "SERVICE", "FILE", "YES"})
 
@@ -50,7 +51,6 @@ class Stack:
         self.alert_port = free_port()
         self.log = folder.with_name("containers.log")
         self.invitation = ""
-        self.listening_before: set[int] = set()
         self.keys: list[str] = []
         self._first = {
             "PROFILE": checkout.PROFILE,
@@ -75,10 +75,9 @@ class Stack:
 
     async def up(self) -> None:
         """`make up` on a machine where nothing is set up yet; what it prints is `invitation`."""
-        self.listening_before = await listening()
         self.invitation = await self.make("up", **self._first)
 
-    async def compose(self, *arguments: str, seconds: float = 300) -> str:
+    async def compose(self, *arguments: str, seconds: float = 600) -> str:
         """What `docker compose …` prints in the stack's folder. Raises CommandFailed."""
         return await commands.run(
             ["docker", "compose", *arguments], environ=self.environ, folder=self.folder, seconds=seconds
@@ -110,7 +109,7 @@ class Stack:
 
     def http(self) -> httpx.AsyncClient:
         """A client of Caddy's, certificate verified."""
-        return httpx.AsyncClient(base_url=self.url, verify=self.trust, timeout=60, trust_env=False)
+        return httpx.AsyncClient(base_url=self.url, verify=self.trust, timeout=120, trust_env=False)
 
     def sdk(self, key: str = "") -> AsyncOpenAI:
         """The OpenAI SDK with base URL, key and CA, and nothing else."""
@@ -126,7 +125,7 @@ class Stack:
         )
         self.keys.append(json.loads(told)["key"])
         async with self.http() as http:
-            await wait_for(lambda: _accepts(http, self.keys[-1]), 5)
+            await wait_for(lambda: _accepts(http, self.keys[-1]))
         return self.keys[-1]
 
     async def kill(self, service: str) -> None:
@@ -146,7 +145,7 @@ class Stack:
 
     async def prometheus(self, path: str, **parameters: str) -> Any:
         """The data of an answer of Prometheus' API."""
-        async with httpx.AsyncClient(timeout=30, trust_env=False) as client:
+        async with httpx.AsyncClient(timeout=120, trust_env=False) as client:
             url = f"http://{self.ops}.3:9090/api/v1/{path}"
             answer = await client.get(url, params=parameters)
         assert answer.status_code == 200, f"{parameters}: {answer.text}"
@@ -189,9 +188,10 @@ def own_address() -> str:
 
 
 async def listening() -> set[int]:
-    """The TCP ports on which this machine can be called from others."""
-    lines = (await commands.run(["ss", "-Hltn"])).splitlines()
-    addresses = [line.split()[3].rpartition(":") for line in lines]
+    """The TCP ports on which this machine can be called from others, opened by Docker or by containers."""
+    lines = (await commands.run(["ss", "-Hltnp"])).splitlines()
+    ours = [line for line in lines if any(map(of_engine, re.findall(r"pid=(\d+)", line)))]
+    addresses = [line.split()[3].rpartition(":") for line in ours]
     return {int(port) for host, _, port in addresses if not _loopback(host)}
 
 

@@ -4,6 +4,7 @@ import json
 import shlex
 
 from tests.prompts import CAPITAL
+from tests.running import wait_for
 from tests.stack import commands
 from tests.stack.stack import Stack
 
@@ -11,11 +12,9 @@ from tests.stack.stack import Stack
 async def test_every_service_is_up_and_well(stack: Stack) -> None:
     """Those of the compose file with the profile, none missing, none restarted on the way."""
     wanted = set((await stack.compose("config", "--services")).split())
+    await wait_for(stack.healthy)
     found = await stack.containers()
-    assert set(found) == wanted
-    assert {one.service: (one.state, one.health, one.restarts) for one in found.values()} == dict.fromkeys(
-        wanted, ("running", "healthy", 0)
-    )
+    assert {one.service: one.restarts for one in found.values()} == dict.fromkeys(wanted, 0)
 
 
 async def test_the_printed_line_answers(stack: Stack) -> None:

@@ -111,7 +111,7 @@ def test_two_processes_write_at_once_and_lose_nothing(tmp_path: Path) -> None:
     """Each of the forty keys is there, and each has its own version."""
     run = [sys.executable, "-c", TWENTY_KEYS, str(tmp_path)]
     writing = [subprocess.Popen([*run, name]) for name in ("left", "right")]
-    assert [process.wait(60) for process in writing] == [0, 0]
+    assert [process.wait(120) for process in writing] == [0, 0]
     with closing(sqlite3.connect(tmp_path / "gateway.db")) as connection:
         counted = connection.execute("SELECT name, count(*) FROM keys GROUP BY name ORDER BY name").fetchall()
         versions = connection.execute("SELECT count(DISTINCT version) FROM key_changes").fetchone()

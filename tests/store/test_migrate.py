@@ -117,7 +117,7 @@ def test_nothing_to_migrate_needs_no_alembic(tmp_path: Path, existing: bool) -> 
     if existing:
         asyncio.run(opened(tmp_path))
     check = OPEN + "\nassert not any(name.startswith('alembic') for name in sys.modules)"
-    subprocess.run([sys.executable, "-c", check, str(tmp_path)], check=True, timeout=30)
+    subprocess.run([sys.executable, "-c", check, str(tmp_path)], check=True, timeout=120)
 
 
 def test_processes_that_migrate_at_once_wait_for_each_other(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_processes_that_migrate_at_once_wait_for_each_other(tmp_path: Path) -> N
         with pytest.raises(subprocess.TimeoutExpired):
             opening[0].wait(1.5)
         assert not tmp_path.joinpath("gateway.db").exists()
-    assert [process.wait(30) for process in opening] == [0, 0]
+    assert [process.wait(120) for process in opening] == [0, 0]
     assert database(tmp_path, "SELECT count(*) FROM alembic_version") == [(1,)]
 
 
@@ -185,7 +185,7 @@ def test_what_may_not_be_written_is_named(directory_mode: int, file_mode: int | 
         data_dir.chmod(directory_mode)
         Path(folder).chmod(0o755)
         run = [sys.executable, "-c", AS_NOBODY, str(data_dir)]
-        told = subprocess.run(run, capture_output=True, text=True, timeout=30, check=False)
+        told = subprocess.run(run, capture_output=True, text=True, timeout=120, check=False)
         data_dir.chmod(0o755)
     assert told.returncode == 1
     uid = os.geteuid() or 65534
