@@ -101,7 +101,7 @@ def _phase(record: Record) -> str:
 
 def _callers_id(scope: Scope) -> str | None:
     """The caller's own id for the request, if it is one that may stand in a log line."""
-    found = _values(scope, b"x-request-id")
+    found = _values(scope, b"x-request-id") or _values(scope, b"x-client-request-id")
     return found[0].decode() if len(found) == 1 and _WELL_FORMED_ID.fullmatch(found[0]) else None
 
 

@@ -1,7 +1,7 @@
 """One engine: its address, its client and what is known of its health. The registry alone changes that."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from gateway.engines.client import Client
@@ -15,10 +15,11 @@ class Engine:
 
     `up` says whether its last probe was answered well, `reason` why not, `since` (seconds of the
     registry's clock) from when on it has been down. A live failure does not change `up`: it may be
-    that one request's fault, so it only makes the next probe come at once.
+    that one request's fault, so it only makes the next probe come at once. `lengths` are the most tokens
+    of a prompt and its answer, by the engine's names of its models, as far as it has told them.
     """
 
-    __slots__ = ("_hurry", "client", "probed", "pulse", "reason", "since", "up", "url")
+    __slots__ = ("_hurry", "client", "lengths", "probed", "pulse", "reason", "since", "up", "url")
 
     def __init__(self, url: str, client: Client, clock: Callable[[], float]) -> None:
         self.url = url
@@ -26,6 +27,7 @@ class Engine:
         self.up = False
         self.since = clock()
         self.pulse = Pulse(clock)
+        self.lengths: Mapping[str, int] = {}
         self.reason = "not probed yet"
         self.probed = asyncio.Event()
         self._hurry = asyncio.Event()

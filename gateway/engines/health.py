@@ -22,10 +22,11 @@ PROBE_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """One entry of an engine's list of models."""
+    """One entry of an engine's list; `max_model_len` are tokens of a prompt and its answer, if told."""
 
     id: str
     kind: Literal["vllm", "openai"]
+    max_model_len: int | None = None
 
 
 def trust(urls: Iterable[str], ca_file: str) -> ssl.SSLContext:
@@ -85,7 +86,12 @@ async def served(http: httpx.AsyncClient, url: str) -> tuple[Served, ...]:
 def _entry(entry: Any) -> Served:
     if not isinstance(entry, dict) or not isinstance(entry["id"], str):
         raise TypeError("an entry is an object with an id")
-    return Served(entry["id"], "vllm" if entry.get("owned_by") == "vllm" else "openai")
+    longest = entry.get("max_model_len")
+    return Served(
+        entry["id"],
+        "vllm" if entry.get("owned_by") == "vllm" else "openai",
+        longest if type(longest) is int and longest > 0 else None,
+    )
 
 
 async def _get(http: httpx.AsyncClient, url: str) -> httpx.Response:

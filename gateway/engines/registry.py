@@ -16,9 +16,8 @@ from typing import Self
 
 import httpx
 import structlog
-from pydantic import ValidationError
 
-from gateway.engines import address, health
+from gateway.engines import address, health, listing
 from gateway.engines.client import Client
 from gateway.engines.engine import Engine
 from gateway.engines.unwell import Unwell
@@ -93,6 +92,12 @@ class Registry:
         if len(engines) > 1:
             engines.sort(key=lambda engine: (not engine.up, engine.client.in_flight))
         return engines
+
+    def max_model_len(self, model: Model) -> int | None:
+        """The most tokens of a prompt and its answer that each of its engines takes; None: none has told."""
+        name = model.engine_model or model.id
+        told = [engine.lengths.get(name) for engine in self.engines_of(model)]
+        return min((length for length in told if length is not None), default=None)
 
     def ready(self) -> tuple[bool, list[str]]:
         """Whether any engine can answer, and if none can, why: one line for each.
@@ -183,30 +188,31 @@ class Registry:
             try:
                 await health.check(http, engine.url)
                 if not self._settings.models:
-                    self._learn(engine.url, await health.served(http, engine.url))
+                    self._learn(engine.url, await _list(http, engine))
                 await engine.pulse.check(http, engine.url, engine.client, self._models)
             except Unwell as reason:
                 self._note_down(engine, reason)
             else:
                 self._note_up(engine)
-                await self._compare(http, engine.url)
+                await self._compare(http, engine)
             engine.probed.set()
             await engine.rest(UP_SECONDS if engine.up else DOWN_SECONDS)
 
-    async def _compare(self, http: httpx.AsyncClient, url: str) -> None:
+    async def _compare(self, http: httpx.AsyncClient, engine: Engine) -> None:
         """Look for configured models that a vLLM does not list: each of their calls would fail."""
+        url = engine.url
         wanted = [model for model in self._settings.models if model.kind == "vllm" and url in model.engines]
         before = self._missing.get(url)
         if not wanted or before == ():
             return
         try:
-            lists = [entry.id for entry in await health.served(http, url)]
+            lists = [entry.id for entry in await _list(http, engine)]
         except Unwell as reason:
             _log.warning("models_not_listed", engine=url, reason=str(reason))
             self._missing[url] = ()
             return
         absent = [model for model in wanted if (model.engine_model or model.id) not in lists]
-        self._missing[url] = tuple(_not_served(model, url, lists) for model in absent)
+        self._missing[url] = tuple(listing.not_served(model, url, lists) for model in absent)
         if self._missing[url] != before:
             for model in absent:
                 _log.warning(
@@ -234,7 +240,7 @@ class Registry:
             _log.warning("engine_down", engine=engine.url, reason=reason)
 
     def _learn(self, url: str, served: Sequence[health.Served]) -> None:
-        models = tuple(_models(url, served))
+        models = tuple(listing.models(url, served))
         if not models:
             raise Unwell("GET /v1/models lists no model with a usable name")
         if models == self._models:
@@ -266,9 +272,10 @@ def _report(probe: asyncio.Task[None]) -> None:
         _log.error("probe_ended", exc_info=probe.exception())
 
 
-def _not_served(model: Model, url: str, lists: Sequence[str]) -> str:
-    name = model.engine_model or model.id
-    return f"{url}: model {model.id}: the engine lists {', '.join(lists)} and not {name}: set engine_model"
+async def _list(http: httpx.AsyncClient, engine: Engine) -> Sequence[health.Served]:
+    served = await health.served(http, engine.url)
+    engine.lengths = listing.lengths(served)
+    return served
 
 
 def _urls(settings: Settings) -> tuple[str, ...]:
@@ -286,11 +293,3 @@ def _trusted(settings: Settings) -> ssl.SSLContext:
         except ValueError as error:
             raise SettingsError([f"{url} cannot be used: {error}"]) from error
     return health.trust(urls, settings.engine.ca_file)
-
-
-def _models(url: str, served: Sequence[health.Served]) -> list[Model]:
-    models: dict[str, Model] = {}
-    for entry in served:
-        with suppress(ValidationError):  # A name that no caller could write, as one with a * in it.
-            models[entry.id] = Model(id=entry.id, engines=(url,), engine_model=entry.id, kind=entry.kind)
-    return list(models.values())

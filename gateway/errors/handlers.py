@@ -4,7 +4,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from gateway.errors.tree import GatewayError, InvalidJson, InvalidRequest, MethodNotAllowed, NotFound
+from gateway.errors.tree import GatewayError, InvalidJson, InvalidRequest, MethodNotAllowed, NotFound, quote
 
 
 def render(error: GatewayError) -> Response:
@@ -31,7 +31,7 @@ async def _http_exception(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
     if error.status_code == 404:
-        return render(NotFound(f"There is nothing at {request.url.path!r}."))
+        return render(NotFound(f"There is nothing at {quote(request.url.path)}."))
     if error.status_code == 405:
         allowed = (error.headers or {}).get("allow", "").split(", ")
         return render(MethodNotAllowed(request.method, request.url.path, allowed))

@@ -11,16 +11,17 @@ from typing import NamedTuple
 
 from starlette.types import Send
 
-from gateway.engines import ConnectFailed, Engine, EngineFailure, Exchange, Registry
+from gateway.engines import Body, ConnectFailed, Engine, EngineFailure, Exchange, Registry
 from gateway.errors import EngineError, GatewayError, Headers
 from gateway.metrics import Metrics
+from gateway.relay import answers, dialects
 from gateway.relay.call import Call
 from gateway.relay.caller import Caller
-from gateway.relay.events import EventStream
+from gateway.relay.completions import name_twice
 from gateway.relay.stream import Pace, Stream
-from gateway.relay.translate import not_json, refusal
+from gateway.relay.translate import refusal, unexpected
+from gateway.routes import Route
 from gateway.settings import Model, Settings
-from gateway.usage import in_answer
 
 STREAM_HEADERS: Headers = [(b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
 
@@ -28,11 +29,17 @@ STREAM_HEADERS: Headers = [(b"cache-control", b"no-cache"), (b"x-accel-buffering
 class Passage(NamedTuple):
     """What is sent, and what the answer will look like."""
 
-    route: str
+    route: Route
     model: Model
-    body: bytes
+    body: Body
     include_usage: bool
     choices: int
+    content_type: bytes = b"application/json"
+
+    @property
+    def both_names(self) -> bool:
+        """Whether reasoning is told under its older name too."""
+        return self.model.reasoning_content and self.route.template == "/v1/chat/completions"
 
 
 class Out(NamedTuple):
@@ -56,6 +63,10 @@ class Relay:
         self._first_byte_seconds = settings.engine.first_byte_timeout_seconds
         self._pace = Pace(settings.engine.idle_timeout_seconds, settings.server.heartbeat_seconds)
 
+    def headers(self, request_id: str, content_type: bytes) -> Headers:
+        """What an engine gets of headers, the key to it among them: none of the caller's."""
+        return [*self._headers, (b"content-type", content_type), (b"x-request-id", request_id.encode())]
+
     async def run(self, call: Call, passage: Passage, out: Out) -> None:
         """Answer the call. Raises GatewayError if nothing was sent yet; later failures end the stream."""
         model = passage.model.id
@@ -71,11 +82,12 @@ class Relay:
 
     async def _open(self, call: Call, passage: Passage) -> tuple[Engine, Exchange]:
         """The request handed to the first engine that takes it."""
-        headers = [*self._headers, (b"x-request-id", call.record.request_id.encode())]
+        headers = self.headers(call.record.request_id, passage.content_type)
+        target = passage.route.template.encode()
         error: GatewayError | None = None
         for engine in self._registry.engines_of(passage.model):
             try:
-                exchange = await engine.client.send(b"POST", passage.route.encode(), headers, passage.body)
+                exchange = await engine.client.send(b"POST", target, headers, passage.body)
             except ConnectFailed as failure:
                 error = self._failed(engine, failure)
             else:
@@ -93,14 +105,18 @@ class Relay:
             raise self._failed(engine, failure) from failure
         engine.note_success()
         if exchange.status >= 300:
-            raise refusal(exchange.status, exchange.headers, await self._whole(call, engine, exchange))
-        content_type = _content_type(exchange.headers)
-        if content_type.startswith(b"text/event-stream"):
+            body = answers.unpacked(exchange.headers, await self._whole(call, engine, exchange))
+            raise refusal(exchange.status, exchange.headers, body, passage.route.template, passage.model.id)
+        media_type = answers.media_type(exchange.headers)
+        is_stream = media_type == "text/event-stream"
+        if exchange.status != 200 or (is_stream and answers.is_packed(exchange.headers)):
+            raise unexpected(exchange.status, media_type)
+        if is_stream and passage.route.streams:
             await self._stream(call, passage, engine, exchange, out)
-        elif content_type.startswith(b"application/json"):
-            await self._plain(call, engine, exchange, out)
+        elif media_type in passage.route.answers:
+            await self._plain(call, passage, engine, exchange, out)
         else:
-            raise not_json(exchange.status, content_type)
+            raise unexpected(exchange.status, media_type)
 
     async def _whole(self, call: Call, engine: Engine, exchange: Exchange) -> bytes:
         parts = []
@@ -112,11 +128,16 @@ class Relay:
             raise self._failed(engine, failure) from failure
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    async def _plain(self, call: Call, engine: Engine, exchange: Exchange, out: Out) -> None:
-        body = await self._whole(call, engine, exchange)
+    async def _plain(
+        self, call: Call, passage: Passage, engine: Engine, exchange: Exchange, out: Out
+    ) -> None:
+        body = answers.unpacked(exchange.headers, await self._whole(call, engine, exchange))
+        answers.check(exchange.headers, body)
         call.finished = True
-        call.record.usage = in_answer(body)
-        headers = [*_passed_on(exchange.headers), (b"content-length", b"%d" % len(body))]
+        call.record.usage = answers.usage(passage.route, exchange.headers, body)
+        if passage.both_names:
+            body = name_twice(body)
+        headers = [*answers.passed_on(exchange.headers), (b"content-length", b"%d" % len(body))]
         with out.caller.together():
             await out.send({"type": "http.response.start", "status": exchange.status, "headers": headers})
             await out.send({"type": "http.response.body", "body": body})
@@ -124,8 +145,13 @@ class Relay:
     async def _stream(
         self, call: Call, passage: Passage, engine: Engine, exchange: Exchange, out: Out
     ) -> None:
-        headers = [*_passed_on(exchange.headers), *STREAM_HEADERS]
-        events = EventStream(include_usage=passage.include_usage, choices=passage.choices)
+        headers = [*answers.passed_on(exchange.headers), *STREAM_HEADERS]
+        events = dialects.reader(
+            passage.route,
+            include_usage=passage.include_usage,
+            choices=passage.choices,
+            both_names=passage.both_names,
+        )
         stream = Stream(call, out.caller, exchange, events, self._pace)
         await out.send({"type": "http.response.start", "status": exchange.status, "headers": headers})
         error: GatewayError | None
@@ -151,7 +177,6 @@ class Relay:
 def _engine_headers(settings: Settings) -> Headers:
     """What an engine gets of headers: none of the caller's."""
     headers: Headers = [
-        (b"content-type", b"application/json"),
         (b"accept", b"application/json, text/event-stream"),
         (b"accept-encoding", b"identity"),
     ]
@@ -160,15 +185,7 @@ def _engine_headers(settings: Settings) -> Headers:
     return headers
 
 
-def _passed_on(headers: Headers) -> Headers:
-    return [(name, value) for name, value in headers if name in (b"content-type", b"content-encoding")]
-
-
-def _content_type(headers: Headers) -> bytes:
-    return next((value.lower() for name, value in headers if name == b"content-type"), b"")
-
-
 def _cut_short() -> EngineError:
     return EngineError(
-        "The engine ended the stream before the answer was complete.", cause="closed without [DONE]"
+        "The engine ended the stream before the answer was complete.", cause="closed without its end"
     )

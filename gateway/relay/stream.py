@@ -74,10 +74,8 @@ class Stream:
         call.record.fail(error.code, error.cause)
         if isinstance(error, ClientClosed):
             return
-        event = b"" if events.at_boundary else b"\n\n"
-        event += b"data: " + error.body() + b"\n\n"
         async with asyncio.timeout(FAREWELL_SECONDS):
-            await send({"type": "http.response.body", "body": event})
+            await send({"type": "http.response.body", "body": events.farewell(error)})
 
     def _take(self, data: bytes) -> None:
         call, events = self._call, self._events

@@ -4,6 +4,7 @@ Pure: a status and a body go in, one of our errors comes out. What the caller ca
 engine's own words; what only the operator can mend keeps them for the log.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -17,25 +18,32 @@ from gateway.errors import (
     QueueFull,
     RequestTooLarge,
 )
+from gateway.relay.scrub import scrub
 
 QUEUE_RETRY_SECONDS = 5
 LONGEST_RETRY_SECONDS = 120
 LONGEST_CAUSE = 200
-ABOUT_THE_OPERATOR = (401, 403, 404)  # what these say is about keys and names, never about a prompt
+ABOUT_THE_OPERATOR = (401, 403, 404, 405)  # what these say is about keys and names, never about a prompt
 
 _TOO_LONG = (
-    "maximum context length",
-    "max_tokens must be at least 1",
-    "maximum model length",
+    "context length",
     "context size",
+    "context window",
+    "max_tokens must be at least 1",  # the prompt leaves no room for one
+    "maximum model length",
+    "must have less than",
 )
 _PROMPT_PARAMS = ("input_tokens", "input_text")
+_NO_SUCH_API = re.compile(r"(?:model does not support .* API|server does not support)\b")
+_FEW = 10
 
 
-def refusal(status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> GatewayError:
-    """The error for an engine's answer of status 300 or more."""
+def refusal(
+    status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes, route: str, model: str
+) -> GatewayError:
+    """The error for an engine's answer of status 300 or more to a call of `route`."""
     error = _error(body)
-    message, param = _text(error, "message"), _text(error, "param") or None
+    message, param = _text(error, "message"), _text(error, "param").removeprefix("body.") or None
     cause = f"engine answered {status}{described(error)}"
     if status in ABOUT_THE_OPERATOR:
         cause += f": {message[:LONGEST_CAUSE]}"
@@ -45,6 +53,8 @@ def refusal(status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes) ->
             retry_after=_retry_after(headers),
             cause=cause,
         )
+    if _is_unserved(status, message, param):
+        return InvalidRequest(f"The model '{model}' does not serve {route}.", param="model", cause=cause)
     if status in (400, 413, 422, 501) and message:
         return _callers_fault(status, message, param, cause)
     return EngineError("The engine could not answer this request; the operator's log says why.", cause=cause)
@@ -56,31 +66,50 @@ def described(error: Mapping[str, Any]) -> str:
     return f" {str(said)[:LONGEST_CAUSE]}" if said else ""
 
 
-def not_json(status: int, content_type: bytes) -> EngineError:
+def unexpected(status: int, media_type: str) -> EngineError:
     """The error for a good status whose content is not what this route answers."""
     return EngineError(
-        "The engine answered with something that is no completion; the operator's log says what.",
-        cause=f"engine answered {status} with content type {content_type.decode(errors='replace')!r}",
+        "The engine answered with something that this route does not answer; the operator's log says what.",
+        cause=f"engine answered {status} with content type {media_type!r}",
     )
 
 
 def _callers_fault(status: int, message: str, param: str | None, cause: str) -> GatewayError:
+    told = scrub(message)
     if param in _PROMPT_PARAMS or any(words in message for words in _TOO_LONG):
-        return ContextLengthExceeded(message, param=param, cause=cause)
+        return ContextLengthExceeded(told, param=param, cause=cause)
     kind = RequestTooLarge if status == 413 else InvalidRequest
-    return kind(message, param=param, cause=cause)
+    return kind(told, param=param, cause=cause)
+
+
+def _is_unserved(status: int, message: str, param: str | None) -> bool:
+    """Whether the engine has no such route, and not just no such model."""
+    if status == 501:
+        return not message or _NO_SUCH_API.search(message) is not None
+    return status in (404, 405) and param != "model" and "model" not in message.lower()
 
 
 def _error(body: bytes) -> dict[str, Any]:
-    """The error object in an engine's answer; just a message for engines that send a text."""
+    """The error object in an engine's answer, be it OpenAI's, Anthropic's, FastAPI's or a mere text."""
     try:
         said: Any = orjson.loads(body)
     except orjson.JSONDecodeError:
         return {}
-    error = said.get("error", said) if isinstance(said, dict) else said
+    error = said.get("error") or said.get("detail") or said if isinstance(said, dict) else said
+    if isinstance(error, list):
+        error = "; ".join(_fault(item) for item in error[:_FEW])
     if isinstance(error, str):
         return {"message": error}
     return error if isinstance(error, dict) else {}
+
+
+def _fault(item: Any) -> str:
+    """One entry of FastAPI's list of faults: where, and what; without the input that it repeats."""
+    if not isinstance(item, dict):
+        return "a value is not valid"
+    where = item.get("loc")
+    path = ".".join(map(str, where)) if isinstance(where, list) else "body"
+    return f"{path}: {item.get('msg', 'is not valid')}"
 
 
 def _text(error: dict[str, Any], name: str) -> str:

@@ -4,6 +4,6 @@ Nothing here changes an answer; how much a key may use is `limits`' business.
 """
 
 from gateway.usage.record import RECORD, Record
-from gateway.usage.tokens import Usage, count, from_json, in_answer
+from gateway.usage.tokens import Usage, at_top, count, from_json, in_answer
 
-__all__ = ["RECORD", "Record", "Usage", "count", "from_json", "in_answer"]
+__all__ = ["RECORD", "Record", "Usage", "at_top", "count", "from_json", "in_answer"]

@@ -13,6 +13,10 @@ _USAGE = re.compile(rb'"usage"\s*+:\s*+(\{[^{}]*+(?:\{[^{}]*+\}[^{}]*+)*+\})')
 MAX_USAGE_BYTES = 65_536
 MAX_LOOKS = 100
 
+_COUNTED = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens", "total_tokens")
+_CACHED = "cache_read_input_tokens"
+_CREATED = "cache_creation_input_tokens"
+
 
 class Usage(NamedTuple):
     """Tokens of one request. `cached` is part of `prompt`, `reasoning` part of `completion`."""
@@ -24,14 +28,26 @@ class Usage(NamedTuple):
 
 
 def from_json(usage: Any) -> Usage | None:
-    """The counts of a `usage` object; None for anything else. Details may be null or absent."""
-    if not isinstance(usage, dict):
+    """The counts of a `usage` object, in OpenAI's names or Anthropic's; None for what counts no tokens.
+
+    Details may be null or absent. Anthropic's `input_tokens` are those that no cache had a part in: prompt
+    tokens are their sum with what was read from the cache and written to it. Where only `total_tokens` is
+    told (rerank), they are the prompt's.
+    """
+    if not isinstance(usage, dict) or not any(name in usage for name in _COUNTED):
         return None
+    completion = _either(usage, "completion_tokens", "output_tokens")
+    if "prompt_tokens" in usage or "input_tokens" in usage:
+        prompt = _either(usage, "prompt_tokens", "input_tokens")
+        prompt += _number(usage.get(_CACHED)) + _number(usage.get(_CREATED))
+    else:
+        prompt = max(0, _number(usage.get("total_tokens")) - completion)
     return Usage(
-        prompt=_number(usage.get("prompt_tokens")),
-        cached=_detail(usage, "prompt_tokens_details", "cached_tokens"),
-        completion=_number(usage.get("completion_tokens")),
-        reasoning=_detail(usage, "completion_tokens_details", "reasoning_tokens"),
+        prompt=prompt,
+        cached=_detail(usage, ("prompt_tokens_details", "input_tokens_details"), "cached_tokens")
+        or _number(usage.get(_CACHED)),
+        completion=completion,
+        reasoning=_detail(usage, ("completion_tokens_details", "output_tokens_details"), "reasoning_tokens"),
     )
 
 
@@ -47,9 +63,22 @@ def in_answer(body: bytes) -> Usage | None:
         if start < 0:
             return None
         found = _USAGE.match(body, start, start + MAX_USAGE_BYTES)
-        if found is not None:
-            return _parsed(found[1])
+        counts = _parsed(found[1]) if found is not None else None
+        if counts is not None:
+            return counts
     return None
+
+
+def at_top(body: bytes) -> Usage | None:
+    """The counts in an answer that repeats what its caller sent, who could write a `usage` of his own there.
+
+    What is no JSON is searched as `in_answer` does.
+    """
+    try:
+        answer = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return in_answer(body)
+    return from_json(answer.get("usage")) if isinstance(answer, dict) else None
 
 
 def count(traffic: Traffic, key: str, model: str, usage: Usage) -> None:
@@ -69,9 +98,16 @@ def _parsed(usage: bytes) -> Usage | None:
         return None
 
 
-def _detail(usage: dict[str, Any], group: str, name: str) -> int:
-    details = usage.get(group)
-    return _number(details.get(name)) if isinstance(details, dict) else 0
+def _detail(usage: dict[str, Any], groups: tuple[str, ...], name: str) -> int:
+    for group in groups:
+        details = usage.get(group)
+        if isinstance(details, dict):
+            return _number(details.get(name))
+    return 0
+
+
+def _either(usage: dict[str, Any], name: str, other: str) -> int:
+    return _number(usage[name] if name in usage else usage.get(other))
 
 
 def _number(value: Any) -> int:

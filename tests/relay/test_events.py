@@ -1,4 +1,4 @@
-"""A stream reads the same however its bytes are cut, and loses one event at most."""
+"""A stream of chunks reads the same however its bytes are cut, and loses one event at most."""
 
 from itertools import pairwise
 
@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.relay.events import MAX_HELD_BYTES, EventStream
+from gateway.relay.completions import MAX_HELD_BYTES, Completions, Reasoned, name_twice
+from gateway.relay.dialects import reader
+from gateway.relay.events import MAX_INSPECTED_BYTES, EventStream
+from gateway.routes import BY_TEMPLATE
 from gateway.usage import Usage
 
 COUNTS = {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}
@@ -33,8 +36,8 @@ def relay(stream: EventStream, data: bytes, cuts: list[int]) -> bytes:
     return b"".join([stream.feed(data[a:b]) for a, b in pairwise(ends) if a < b] + [stream.end()])
 
 
-def stream(*, include_usage: bool = False, choices: int = 1) -> EventStream:
-    return EventStream(include_usage=include_usage, choices=choices)
+def stream(*, include_usage: bool = False, choices: int = 1) -> Completions:
+    return Completions(include_usage=include_usage, choices=choices)
 
 
 LINE_ENDS = st.sampled_from([b"\n", b"\r\n", b"\r"])
@@ -155,12 +158,26 @@ def test_a_line_of_megabytes_passes_whole_and_the_usage_after_it_counts() -> Non
     assert read.usage == Usage(prompt=7, completion=2)
 
 
-def test_done_without_its_blank_line_is_still_done() -> None:
-    """An engine that closes right after [DONE] said all it had to say."""
+@pytest.mark.parametrize("last", [b"data: [DONE]", content("y", finish="stop").rstrip()])
+@pytest.mark.parametrize("changed", [False, True])
+def test_what_ends_an_answer_is_seen_without_its_blank_line_too(last: bytes, changed: bool) -> None:
+    """An engine that closes right after it said all it had to say; callers drop what no blank line ends."""
     read = stream()
     read.feed(content("x"))
-    assert read.feed(b"data: [DONE]") + read.end() == b"data: [DONE]"
-    assert read.done
+    if changed:
+        read.feed(content("x")[:-3] + b',"usage":{"prompt_tokens":1}}\n\n')
+    assert read.feed(last) + read.end() == last + b"\n\n"
+    assert read.complete
+    assert read.end() == b""
+
+
+@pytest.mark.parametrize("index", ["{}", "[1]", "null", '"x"', "1.5"])
+def test_a_choice_with_an_index_that_is_none_passes(index: str) -> None:
+    """Nothing that an engine writes makes reading along fail."""
+    read = stream()
+    odd = f'data: {{"choices":[{{"index":{index},"delta":{{}},"finish_reason":"stop"}}]}}\n\n'.encode()
+    assert read.feed(odd) == odd
+    assert read.complete
 
 
 def test_half_an_event_that_was_held_is_never_shown() -> None:
@@ -170,3 +187,79 @@ def test_half_an_event_that_was_held_is_never_shown() -> None:
     read.feed(b'data: {"id": "c", "cho')
     assert read.end() == b""
     assert read.at_boundary
+
+
+def test_holding_a_chunk_that_would_be_changed_ends_at_its_bound_too() -> None:
+    """An engine that puts usage on every chunk and then never ends one fills no memory."""
+    read = stream()
+    read.feed(event({"choices": [{"index": 0, "delta": {}}], "usage": COUNTS}))
+    assert read.feed(b'data: {"choices": [') == b""
+    assert read.feed(b" " * MAX_INSPECTED_BYTES) != b""
+
+
+THOUGHT = r'He said \"reasoning\": \\ \u00e9 {"reasoning": 1}'
+
+
+@given(CUTS)
+def test_reasoning_is_told_by_its_older_name_too(cuts: list[int]) -> None:
+    """However the chunks are cut; nothing else changes, and nothing is lost."""
+    data = b"".join(
+        event({"choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
+        for delta in ({"reasoning": THOUGHT}, {"content": THOUGHT}, {"reasoning": None}, {})
+    )
+    read = Reasoned(include_usage=False, choices=1)
+    seen = relay(read, data + DONE, cuts)
+    deltas = [orjson.loads(line[6:])["choices"][0]["delta"] for line in seen.split(b"\n\n")[:4]]
+    assert deltas == [
+        {"reasoning": THOUGHT, "reasoning_content": THOUGHT},
+        {"content": THOUGHT},
+        {"reasoning": None, "reasoning_content": None},
+        {},
+    ]
+    assert seen.endswith(DONE)
+    assert read.data_events == 4
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"reasoning_content":"x","reasoning":"x"}', b'{"text":"reasoning"}', b'{"reasoning":{"a":1}}']
+)
+def test_what_has_the_older_name_or_no_reasoning_stays(body: bytes) -> None:
+    """Other engines use it of their own accord."""
+    assert name_twice(body) == body
+
+
+def test_a_number_that_is_no_json_does_not_keep_reasoning_from_its_second_name() -> None:
+    """Bytes are looked at, nothing is parsed."""
+    named = name_twice(b'{"message":{"reasoning" : "y"},"logprob":-Infinity}')
+    assert named == b'{"message":{"reasoning" : "y","reasoning_content":"y"},"logprob":-Infinity}'
+
+
+def transcript() -> EventStream:
+    route = BY_TEMPLATE["/v1/audio/transcriptions"]
+    return reader(route, include_usage=False, choices=1, both_names=False)
+
+
+def test_a_transcript_in_parts_is_complete_with_done_alone() -> None:
+    """Each part of a long recording has its finish reason."""
+    read = transcript()
+    read.feed(content("one", finish="stop"))
+    assert not read.complete
+    read.feed(content(" two", finish="stop") + DONE)
+    assert read.complete
+
+
+def test_a_transcripts_usage_event_is_taken_out_as_a_chats_is() -> None:
+    """The gateway asks for it there too."""
+    read = transcript()
+    assert read.feed(content("one", finish="stop") + USAGE + DONE) == content("one", finish="stop") + DONE
+    assert read.usage == Usage(prompt=7, completion=2)
+
+
+def test_a_transcript_in_openais_own_events_is_complete_without_done() -> None:
+    """Other servers of that API send them; the counts stand in the last."""
+    read = transcript()
+    data = event({"type": "transcript.text.delta", "delta": "one"})
+    last = event({"type": "transcript.text.done", "text": "one", "usage": {"input_tokens": 7}})
+    assert read.feed(data) + read.feed(last) == data + last
+    assert read.complete
+    assert read.usage == Usage(prompt=7)
