@@ -71,7 +71,7 @@ CacheGroup = Annotated[
     typer.Option(
         "--cache-group",
         metavar="G|none",
-        help="Keys of one group share the prefix cache (kept, not yet enforced).",
+        help="Keys of one group share the prefix cache; default: its own id, shared with nobody.",
     ),
 ]
 Defaults = Annotated[

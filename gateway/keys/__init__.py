@@ -2,7 +2,8 @@
 
 from gateway.keys.directory import Callback, Directory
 from gateway.keys.key import UNLIMITED, Key, Limit
+from gateway.keys.objects import is_deep
 from gateway.keys.objects import parse as parse_json
 from gateway.keys.ring import Issued, Keyring
 
-__all__ = ["UNLIMITED", "Callback", "Directory", "Issued", "Key", "Keyring", "Limit", "parse_json"]
+__all__ = ["UNLIMITED", "Callback", "Directory", "Issued", "Key", "Keyring", "Limit", "is_deep", "parse_json"]

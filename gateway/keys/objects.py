@@ -30,7 +30,7 @@ def problem(value: object) -> str | None:
     """Why `value` cannot be a key's metadata; None if it can: a JSON object of up to 64 KiB."""
     if not isinstance(value, dict):
         return f'must be a JSON object such as {{"a": 1}}; got {quote(value)}'
-    if _is_deep(value):
+    if is_deep(value):
         return f"must not be nested deeper than {MAX_DEPTH} levels"
     try:
         size_bytes = len(orjson.dumps(value))
@@ -49,7 +49,8 @@ def parameters_problem(value: object) -> str | None:
     return f"cannot be taken: {'; '.join(wrong)}" if wrong else None
 
 
-def _is_deep(value: dict[str, Any]) -> bool:
+def is_deep(value: dict[str, Any]) -> bool:
+    """Whether objects and lists are nested deeper than a body may be."""
     level: list[Any] = [value]
     for _ in range(MAX_DEPTH):
         children = (item.values() if isinstance(item, dict) else item for item in level)

@@ -11,7 +11,7 @@ from gateway.engines import Registry
 from gateway.errors import InvalidRequest, handlers
 from gateway.keys import Keyring
 from gateway.metrics import Metrics
-from gateway.ops import keys
+from gateway.ops import explain, keys
 from gateway.ops.admin import administrator
 from gateway.relay import Calls
 from gateway.settings import SettingsError
@@ -28,6 +28,7 @@ class Parts:
     keyring: Keyring
     calls: Calls
     reload: Callable[[], Awaitable[list[str]]]
+    explainer: explain.Explainer
     admin_token: SecretStr | None
 
 
@@ -38,6 +39,7 @@ def build(parts: Parts) -> FastAPI:
     _add_health(app, parts)
     admin = administrator(parts.admin_token)
     app.include_router(keys.router(parts.keyring, admin))
+    app.include_router(explain.router(parts.explainer, admin))
 
     @app.post("/admin/reload", dependencies=[Depends(admin)])
     async def reload() -> dict[str, Any]:

@@ -6,5 +6,6 @@ for a live call, a line of a batch or a question of the operator's.
 
 from gateway.policy.catalogue import Catalogue, Target, allows
 from gateway.policy.prepare import Prepared, apply, explain
+from gateway.policy.salts import Salts
 
-__all__ = ["Catalogue", "Prepared", "Target", "allows", "apply", "explain"]
+__all__ = ["Catalogue", "Prepared", "Salts", "Target", "allows", "apply", "explain"]

@@ -8,10 +8,16 @@ from typing import Any
 
 from gateway.errors import InvalidRequest, quote
 from gateway.policy.merge import Written
-from gateway.policy.routes import Route
+from gateway.routes import Route
 from gateway.settings import Policy
 
 _LOGPROBS = ("logprobs", "top_logprobs", "prompt_logprobs")
+_TOKENS_FOR_LOGPROBS = "logprob_token_ids"  # so many log probabilities for each token, chosen by id
+# llama.cpp's name of n, and what older engines generate before they choose n of it.
+_AS_MANY = ("best_of", "n_cmpl")
+_PAIRED = ("text_1", "text_2", "queries", "documents", "items", "data_1", "data_2")
+_SCORE = "/v1/score"
+_CONVERSATIONS = ("input", "messages")  # a document with a role is a document
 
 
 def choices(body: Mapping[str, Any], route: Route, policy: Policy) -> int:
@@ -19,16 +25,20 @@ def choices(body: Mapping[str, Any], route: Route, policy: Policy) -> int:
 
     Raises InvalidRequest for a field of a wrong type and for more than the policy allows.
     """
+    prompts = _prompts(body, route, policy.max_prompts)
     if not route.generates:
         return 1
     for field in _LOGPROBS:
         if body.get(field) is not None:
             _check_logprobs(body[field], field, policy.max_logprobs)
+    if type(body.get(_TOKENS_FOR_LOGPROBS)) is list:
+        _check_logprobs(len(body[_TOKENS_FOR_LOGPROBS]), _TOKENS_FOR_LOGPROBS, policy.max_logprobs)
     for field in route.output_caps:
         if body.get(field) is not None:
-            _whole(body[field], field)
-    n = _n(body, policy.max_n)
-    return n if route.prompts is None else n * _prompts(body.get(route.prompts), route.prompts, policy)
+            _check_output(body, field)
+    for field in _AS_MANY:
+        _n(body, field, policy.max_n)
+    return prompts * _n(body, "n", policy.max_n)
 
 
 def cap_output(body: dict[str, Any], route: Route, default_max_tokens: int, written: Written) -> None:
@@ -44,23 +54,45 @@ def cap_output(body: dict[str, Any], route: Route, default_max_tokens: int, writ
         written[field] = "gateway"
 
 
-def _n(body: Mapping[str, Any], max_n: int) -> int:
-    if body.get("n") is None:
+def _check_output(body: Mapping[str, Any], field: str) -> None:
+    """At least one token: an engine's own words on less would be those on a prompt that fills the context.
+
+    None at all is sense with `echo` alone, which asks for the prompt and what the engine thinks of it.
+    """
+    cap = _whole(body[field], field)
+    if cap < 1 and not (cap == 0 and body.get("echo")):
+        raise InvalidRequest(f"'{field}' must be at least 1; it is {quote(cap)}.", param=field)
+
+
+def _n(body: Mapping[str, Any], field: str, most: int) -> int:
+    if body.get(field) is None:
         return 1
-    n = _whole(body["n"], "n")
-    if not 1 <= n <= max_n:
-        raise InvalidRequest(f"'n' must be from 1 to {max_n}; it is {quote(n)}.", param="n")
+    n = _whole(body[field], field)
+    if not 1 <= n <= most:
+        raise InvalidRequest(f"'{field}' must be from 1 to {most}; it is {quote(n)}.", param=field)
     return n
 
 
-def _prompts(prompt: object, field: str, policy: Policy) -> int:
-    """A list of strings or of token lists holds several prompts, a list of token ids is one."""
+def _prompts(body: Mapping[str, Any], route: Route, most: int) -> int:
+    """How many prompts there are. Texts to score are counted on each side: the longer one makes the pairs."""
+    if route.template == _SCORE:
+        return max(_listed(body.get(field), field, most) for field in _PAIRED)
+    if route.prompts is None:
+        return 1
+    prompts = _listed(body.get(route.prompts), route.prompts, most)
+    if route.embeds and type(body.get("messages")) is list:
+        return max(prompts, _listed(body["messages"], "messages", most))
+    return prompts
+
+
+def _listed(prompt: object, field: str, most: int) -> int:
+    """A list of texts or of lists holds several prompts, a list of token ids or of messages is one."""
     if type(prompt) is not list or not prompt or type(prompt[0]) is int:
         return 1
-    if len(prompt) > policy.max_prompts:
-        raise InvalidRequest(
-            f"'{field}' may list up to {policy.max_prompts} prompts; it lists {len(prompt)}.", param=field
-        )
+    if field in _CONVERSATIONS and type(prompt[0]) is dict and "role" in prompt[0]:
+        return 1
+    if len(prompt) > most:
+        raise InvalidRequest(f"'{field}' may list up to {most} prompts; it lists {len(prompt)}.", param=field)
     return len(prompt)
 
 

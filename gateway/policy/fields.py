@@ -3,15 +3,19 @@
 from typing import Any
 
 from gateway.errors import InvalidRequest, quote
-from gateway.policy.spellings import TEMPLATE_KWARGS, Path, remove
+from gateway.policy.spellings import TEMPLATE_KWARGS, remove
+from gateway.routes import Path
 
 _FORBIDDEN: tuple[Path, ...] = (
     ("priority",),
     ("cache_salt",),
     ("kv_transfer_params",),
+    ("ec_transfer_params",),
     ("request_id",),
+    ("session_id",),
     ("vllm_xargs",),
     ("mm_processor_kwargs",),
+    ("media_io_kwargs",),
     ("prompt_embeds",),
 )
 _CHAT_TEMPLATE: Path = ("chat_template",)

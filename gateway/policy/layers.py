@@ -4,17 +4,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from gateway.policy.routes import Route
 from gateway.policy.spellings import (
     CHAT_OUTPUT_CAP,
+    MATTERS,
     TEMPLATE_KWARGS,
     THINKING,
     WORD_FIELDS,
     Matter,
-    Path,
     said,
     speaks,
 )
+from gateway.routes import Path, Route
 
 _CONTESTED = frozenset(path[0] for matter in (THINKING, CHAT_OUTPUT_CAP) for path in matter.spellings)
 
@@ -41,14 +41,20 @@ class Layer:
 
     def on(self, route: Route) -> Self:
         """The part of this layer that a route takes."""
-        if route.has_template and route.generates and self.matters <= route.matters:
+        matters = MATTERS[route.template]
+        if route.has_template and route.generates and self.matters <= matters:
             return self
-        kept = {name: value for name, value in self.values.items() if _takes(route, name)}
-        return type(self).of(kept, self.source, route.matters)
+        kept = {name: value for name, value in self.values.items() if _takes(route, name, value)}
+        return type(self).of(kept, self.source, matters)
 
 
-def _takes(route: Route, name: str) -> bool:
-    """What changes a template goes where one is rendered, all else where tokens are made."""
+def _takes(route: Route, name: str, value: object) -> bool:
+    """What changes a template goes where one is rendered, all else where tokens are made.
+
+    A form has fields of text alone: an object or a list there is a default of the model's other routes.
+    """
     if name == TEMPLATE_KWARGS:
         return route.has_template
+    if route.body == "form":
+        return not isinstance(value, dict | list)
     return route.generates or (route.has_template and name in WORD_FIELDS)

@@ -57,14 +57,17 @@ def override(
                 written[prefix + name] = source
 
 
-def leaves(body: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """The dotted paths of all values that are no objects, and of empty objects."""
+def leaves(body: Mapping[str, Any]) -> list[str]:
+    """The dotted paths of all values that are no objects, arrays among them, and of empty objects."""
     found: list[str] = []
-    for name, value in body.items():
-        if type(value) is dict and value:
-            found += leaves(value, f"{prefix}{name}.")
-        else:
-            found.append(prefix + name)
+    inside = [("", body)]
+    while inside:
+        prefix, values = inside.pop()
+        for name, value in values.items():
+            if type(value) is dict and value:
+                inside.append((f"{prefix}{name}.", value))
+            else:
+                found.append(prefix + name)
     return found
 
 

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 from gateway.errors import InvalidRequest
 from gateway.keys import Key
-from gateway.policy import caps, media, routes, spellings, streaming, thinking
+from gateway.policy import caps, foreign, media, refused, sizes, spellings, streaming, thinking
 from gateway.policy.catalogue import Target
 from gateway.policy.fields import drop
 from gateway.policy.layers import Layer
 from gateway.policy.merge import Written, fill, leaves, override
-from gateway.policy.routes import Route
+from gateway.policy.spellings import N_PREDICT, TEMPLATE_KWARGS, remove
+from gateway.routes import BY_TEMPLATE, Route
 from gateway.settings import Model, Policy
 
 
@@ -23,7 +24,7 @@ class Prepared(NamedTuple):
     """The body to send and what the relay must know about it.
 
     `include_usage`: the caller asked for usage on the stream. `choices`: n for each prompt. `dropped`: dotted
-    names of the caller's fields that were taken out. `sources`: who set each leaf of the body, by its
+    names of the fields that were taken out. `sources`: who set each leaf of the body, by its
     dotted path; filled by `explain` alone.
     """
 
@@ -35,44 +36,82 @@ class Prepared(NamedTuple):
     sources: Mapping[str, str] = MappingProxyType({})
 
 
-def apply(body: dict[str, Any], *, route: str, target: Target, key: Key, policy: Policy) -> Prepared:
+def apply(
+    body: dict[str, Any], *, route: str, target: Target, key: Key, policy: Policy, salt: str | None = None
+) -> Prepared:
     """The body for the engine. `body` itself is changed; no object of defaults or force ever is.
 
-    Raises InvalidRequest for a field of a wrong type, for more than the policy allows, and for a route that
-    the model does not serve.
+    `salt` is that of the key's cache group (see `salts`); it is written where engine and route take one.
+    Raises InvalidRequest for a field of a wrong type, for more than the policy allows, for what is not done
+    here, and for a route that the model does not serve.
     """
-    return _prepare(body, route, target, key, policy, None)
+    return _prepare(body, BY_TEMPLATE[route], _Rules(target, key, policy, salt), None)
 
 
-def explain(body: dict[str, Any], *, route: str, target: Target, key: Key, policy: Policy) -> Prepared:
+def explain(
+    body: dict[str, Any], *, route: str, target: Target, key: Key, policy: Policy, salt: str | None = None
+) -> Prepared:
     """What `apply` would answer, with `sources`. It is the same code with the writers noted down."""
     written: dict[str, str] = {}
-    prepared = _prepare(body, route, target, key, policy, written)
+    prepared = _prepare(body, BY_TEMPLATE[route], _Rules(target, key, policy, salt), written)
     return prepared._replace(sources={path: written.get(path, "caller") for path in leaves(prepared.body)})
 
 
-def _prepare(
-    body: dict[str, Any], route: str, target: Target, key: Key, policy: Policy, written: Written
-) -> Prepared:
-    row = routes.find(route)
-    _check_served(target.model, route)
-    if row.has_template:
-        media.check(body, policy.media)
-    dropped = drop(body, allow_chat_template=target.model.allow_chat_template)
-    forces = _layers(key.force, "key.force", target.force, row)
+class _Rules(NamedTuple):
+    target: Target
+    key: Key
+    policy: Policy
+    salt: str | None
+
+
+def _prepare(body: dict[str, Any], route: Route, rules: _Rules, written: Written) -> Prepared:
+    target, key, policy, _ = rules
+    model = target.model
+    _check_served(model, route.template)
+    media.check(body, policy.media)
+    refused.check(body, route)
+    sizes.check(body, route)
+    dropped = drop(body, allow_chat_template=model.allow_chat_template)
+    dropped += _merge(body, route, target, key, written)
+    if model.template_kwargs:
+        thinking.spell_out(body, route, written)
+    else:
+        dropped += remove(body, [(TEMPLATE_KWARGS,)])
+    _name_model(body, model, written)
+    stream, include_usage = streaming.ask_for_usage(body, route, written)
+    choices = caps.choices(body, route, policy)
+    caps.cap_output(body, route, policy.default_max_tokens, written)
+    dropped += _suit_engine(body, route, rules, written)
+    return Prepared(body, stream, include_usage, choices, tuple(dict.fromkeys(dropped)))
+
+
+def _merge(body: dict[str, Any], route: Route, target: Target, key: Key, written: Written) -> list[str]:
+    """Lay the layers below and above what the caller said; answers what had to give way to a force."""
+    dropped: list[str] = []
+    forces = _layers(key.force, "key.force", target.force, route)
     for layer in forces:
-        dropped += _give_way(body, layer)
-    for layer in _layers(key.defaults, "key.defaults", target.defaults, row):
+        dropped += _give_way(body, layer, route)
+    for layer in _layers(key.defaults, "key.defaults", target.defaults, route):
         _fill(body, layer, written)
     for layer in forces:
-        _give_way(body, layer)
+        _give_way(body, layer, route)
         override(body, layer.values, layer.source, written)
-    thinking.spell_out(body, row, written)
-    _name_model(body, target.model, written)
-    stream, include_usage = streaming.ask_for_usage(body, row, written)
-    choices = caps.choices(body, row, policy)
-    caps.cap_output(body, row, policy.default_max_tokens, written)
-    return Prepared(body, stream, include_usage, choices, tuple(dropped))
+    return dropped
+
+
+def _suit_engine(body: dict[str, Any], route: Route, rules: _Rules, written: Written) -> list[str]:
+    """Write what the gateway itself tells this kind of engine; answers what this kind is not sent."""
+    model, salt = rules.target.model, rules.salt
+    if refused.store_nothing(body, route) and written is not None:
+        written["store"] = "gateway"
+    if model.kind != "vllm":
+        return foreign.strip(body)
+    reads_cache = route.body == "json" and (route.generates or route.embeds)
+    if salt is not None and reads_cache and model.cache_isolation == "key":
+        body["cache_salt"] = salt
+        if written is not None:
+            written["cache_salt"] = "gateway"
+    return []
 
 
 def _check_served(model: Model, route: str) -> None:
@@ -98,14 +137,16 @@ def _fill(body: dict[str, Any], layer: Layer, written: Written) -> None:
     fill(body, values, layer.source, written)
 
 
-def _give_way(body: dict[str, Any], force: Layer) -> list[str]:
+def _give_way(body: dict[str, Any], force: Layer, route: Route) -> list[str]:
     """Take out of `body` what it says in other spellings on a matter that `force` decides."""
     others = [
         path
         for matter in force.matters
-        for path in matter.spellings
+        for path in (*matter.spellings, *matter.beside)
         if spellings.said(body, path) and not spellings.said(force.values, path)
     ]
+    if N_PREDICT[0] in body and any(cap in force.values for cap in route.output_caps):
+        others.append(N_PREDICT)
     return spellings.remove(body, others)
 
 

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-Path = tuple[str] | tuple[str, str]
-"""A field, or a field of an object: `("reasoning", "effort")`."""
+from gateway.routes import BY_TEMPLATE, Path
 
 TEMPLATE_KWARGS = "chat_template_kwargs"
 
@@ -19,12 +18,14 @@ TEMPLATE_KWARGS = "chat_template_kwargs"
 class Matter:
     """One thing with several spellings.
 
-    A force that uses one of `spellings` takes all others out of what is below it. A default in `yielding`
-    is not applied where something above it has spoken in one of the spellings given with it.
+    A force that uses one of `spellings` takes all others out of what is below it, and `beside`, too: how
+    much of the same thing. A default in `yielding` is not applied where something above it has spoken in
+    one of the spellings given with it.
     """
 
     spellings: tuple[Path, ...]
     yielding: tuple[tuple[Path, tuple[Path, ...]], ...]
+    beside: tuple[Path, ...] = ()
 
 
 SWITCH: tuple[Path, ...] = ((TEMPLATE_KWARGS, "enable_thinking"), (TEMPLATE_KWARGS, "thinking"))
@@ -35,14 +36,32 @@ WORDS: tuple[Path, ...] = (
     ("thinking",),
 )
 WORD_FIELDS = frozenset(path[0] for path in WORDS)
+# The same words among the template's own kwargs: templates and renderers read them there as they stand, and
+# some let them beat the switch.
+_INNER_WORDS: tuple[Path, ...] = ((TEMPLATE_KWARGS, "reasoning_effort"), (TEMPLATE_KWARGS, "thinking_effort"))
+_ALL_WORDS = (*WORDS, *_INNER_WORDS)
 _CHAT_CAPS: tuple[Path, ...] = (("max_completion_tokens",), ("max_tokens",))
 
 # A default effort stays beside the caller's switch: how much to think is not whether to think.
 THINKING = Matter(
-    spellings=(*SWITCH, *WORDS),
-    yielding=(*((path, (*SWITCH, *WORDS)) for path in SWITCH), *((path, WORDS) for path in WORDS)),
+    spellings=(*SWITCH, *_ALL_WORDS),
+    yielding=(*((path, (*SWITCH, *WORDS)) for path in SWITCH), *((path, _ALL_WORDS) for path in _ALL_WORDS)),
+    beside=(("thinking_token_budget",),),  # 0 ends thinking before it began
 )
-CHAT_OUTPUT_CAP = Matter(spellings=_CHAT_CAPS, yielding=tuple((path, _CHAT_CAPS) for path in _CHAT_CAPS))
+CHAT_OUTPUT_CAP = Matter(
+    spellings=_CHAT_CAPS,
+    yielding=tuple((path, _CHAT_CAPS) for path in _CHAT_CAPS),
+)
+N_PREDICT: Path = ("n_predict",)  # llama.cpp's own name for the output cap, which beats the route's there
+MATTERS = {
+    name: frozenset(
+        matter
+        for matter, holds in ((THINKING, route.has_template), (CHAT_OUTPUT_CAP, len(route.output_caps) > 1))
+        if holds
+    )
+    for name, route in BY_TEMPLATE.items()
+}
+"""What can be said on a route in several spellings."""
 
 
 def dotted(path: Path) -> str:

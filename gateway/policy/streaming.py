@@ -4,10 +4,11 @@ from typing import Any
 
 from gateway.errors import InvalidRequest, quote
 from gateway.policy.merge import Written
-from gateway.policy.routes import Route
+from gateway.routes import Route
 
 _OPTIONS = "stream_options"
 _USAGE = "include_usage"
+_USAGE_OF_FORMS = "stream_include_usage"
 
 
 def ask_for_usage(body: dict[str, Any], route: Route, written: Written) -> tuple[bool, bool]:
@@ -21,16 +22,22 @@ def ask_for_usage(body: dict[str, Any], route: Route, written: Written) -> tuple
     options = body.get(_OPTIONS)
     if options is not None and type(options) is not dict:
         raise InvalidRequest(f"'{_OPTIONS}' must be an object; it is {quote(options)}.", param=_OPTIONS)
-    if not stream or not route.streams_usage:
+    if not stream or not route.asks_usage:
         return bool(stream), False
+    if route.body == "form":
+        return True, _ask(body, _USAGE_OF_FORMS, _USAGE_OF_FORMS, written)
     if options is None:
         options = body[_OPTIONS] = {}
-    asked = options.get(_USAGE)
+    return True, _ask(options, _USAGE, f"{_OPTIONS}.{_USAGE}", written)
+
+
+def _ask(options: dict[str, Any], field: str, path: str, written: Written) -> bool:
+    """Ask for usage; whether the caller has."""
+    asked = options.get(field)
     if asked is not None and type(asked) is not bool:
-        name = f"{_OPTIONS}.{_USAGE}"
-        raise InvalidRequest(f"'{name}' must be true or false; it is {quote(asked)}.", param=name)
+        raise InvalidRequest(f"'{path}' must be true or false; it is {quote(asked)}.", param=path)
     if not asked:
-        options[_USAGE] = True
+        options[field] = True
         if written is not None:
-            written[f"{_OPTIONS}.{_USAGE}"] = "gateway"
-    return True, bool(asked)
+            written[path] = "gateway"
+    return bool(asked)

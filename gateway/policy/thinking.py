@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.policy.merge import Written
-from gateway.policy.routes import Route
-from gateway.policy.spellings import SWITCH, TEMPLATE_KWARGS, WORD_FIELDS, WORDS, Path, said, speaks
+from gateway.policy.spellings import SWITCH, TEMPLATE_KWARGS, WORD_FIELDS, WORDS, said, speaks
+from gateway.routes import Path, Route
 
 _ENABLE = "enable_thinking"
 _THINKING_TYPES = {"enabled": True, "adaptive": True, "disabled": False}

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gateway.settings.fault import Fault, Where
+from gateway.settings.overrides import TEMPLATE_KWARGS
 from gateway.settings.problems import dotted
 from gateway.settings.schema import Settings
 
@@ -38,7 +39,7 @@ NOT_IN_FORCE = (
     "limits.default.rpm", "limits.default.tpm", "limits.default.tokens_per_day",
     "limits.default.tokens_per_month", "budgets", "admission", "usage", "files", "batches",
 )  # fmt: skip
-NOT_IN_FORCE_OF_A_MODEL = ("cache_isolation", "max_inflight")
+NOT_IN_FORCE_OF_A_MODEL = ("max_inflight",)
 
 
 def unused(settings: Settings) -> Iterator[str]:
@@ -50,6 +51,9 @@ def unused(settings: Settings) -> Iterator[str]:
         if _at(settings, name) != _at(usual, name):
             yield f"{name} is set, and this version does not act on it yet"
     for model in settings.models:
+        layers = (model.defaults, model.force, *(variant.defaults for variant in model.variants.values()))
+        if not model.template_kwargs and any(TEMPLATE_KWARGS in layer for layer in layers):
+            yield f"{TEMPLATE_KWARGS} of model {model.id} are not sent, because its template_kwargs is false"
         for name in NOT_IN_FORCE_OF_A_MODEL:
             if getattr(model, name) != type(model).model_fields[name].default:
                 yield f"{name} of model {model.id} is set, and this version does not act on it yet"

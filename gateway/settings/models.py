@@ -7,28 +7,12 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from gateway.routes import OF_ENGINES
 from gateway.settings.fields import BaseUrl, Name, Whole
 from gateway.settings.overrides import faults
 from gateway.settings.sections import Section
 
 DEFAULT_MAX_INFLIGHT = 256
-
-ROUTES = (
-    "/v1/chat/completions",
-    "/v1/completions",
-    "/v1/responses",
-    "/v1/messages",
-    "/v1/messages/count_tokens",
-    "/v1/embeddings",
-    "/v1/rerank",
-    "/v1/score",
-    "/classify",
-    "/pooling",
-    "/tokenize",
-    "/detokenize",
-    "/v1/audio/transcriptions",
-    "/v1/audio/translations",
-)
 
 
 def _overrides(values: dict[str, Any]) -> dict[str, Any]:
@@ -73,9 +57,9 @@ def _engines(value: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _route(value: str) -> str:
-    if value not in ROUTES:
-        near = difflib.get_close_matches(value, ROUTES, n=1)
-        raise ValueError(f"must be one of the model routes, as in {near[0] if near else ROUTES[0]}")
+    if value not in OF_ENGINES:
+        near = difflib.get_close_matches(value, OF_ENGINES, n=1)
+        raise ValueError(f"must be one of the model routes, as in {near[0] if near else OF_ENGINES[0]}")
     return value
 
 
@@ -114,6 +98,14 @@ class Model(Section):
     max_inflight: Whole = Field(default=DEFAULT_MAX_INFLIGHT, ge=1, description="calls in the engine at once")
     allow_chat_template: bool = Field(
         default=False, strict=True, description="whether callers may send a chat_template"
+    )
+    template_kwargs: bool = Field(
+        default=True,
+        strict=True,
+        description="whether chat_template_kwargs are sent at all; Mistral's tokenizers refuse them",
+    )
+    reasoning_content: bool = Field(
+        default=False, strict=True, description="whether chat answers tell reasoning by its older name too"
     )
     defaults: Overrides = Field(default_factory=dict, description="used where the caller is silent")
     force: Overrides = Field(default_factory=dict, description="wins over the caller")

@@ -8,8 +8,23 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gateway.settings.fault import Fault, Where
+from gateway.settings.parameters import wrong_types
 
-OF_ONE_CALL = frozenset({"model", "messages", "prompt", "input", "stream", "stream_options", "request_id"})
+OF_ONE_CALL = frozenset(
+    {
+        "model",
+        "messages",
+        "prompt",
+        "input",
+        "stream",
+        "stream_options",
+        "request_id",
+        "store",
+        "background",
+        "previous_response_id",
+        "conversation",
+    }
+)
 OF_THE_RENDERER = frozenset(
     {
         "chat_template",
@@ -26,7 +41,10 @@ TEMPLATE_KWARGS = "chat_template_kwargs"
 
 def faults(values: Mapping[str, Any]) -> list[Fault]:
     """All that is wrong with one object of defaults or force."""
-    return [*_reserved(values), *_reserved_kwargs(values.get(TEMPLATE_KWARGS, {})), *_not_json(values, ())]
+    not_json = list(_not_json(values, ()))
+    found = [*_reserved(values), *_reserved_kwargs(values.get(TEMPLATE_KWARGS, {})), *not_json]
+    broken = {fault.where[0] for fault in not_json}
+    return [*found, *(fault for fault in wrong_types(values) if fault.where[0] not in broken)]
 
 
 def _reserved(values: Mapping[str, Any]) -> Iterator[Fault]:

@@ -5,27 +5,33 @@ from typing import Any
 import pytest
 
 from gateway.errors import InvalidRequest
-from gateway.settings import Policy
-from tests.policy.calls import CHAT, COMPLETIONS, MESSAGES, RESPONSES, key, model, prepare, sent
+from tests.policy.calls import (
+    AUDIO,
+    CHAT,
+    COMPLETIONS,
+    MESSAGES,
+    RESPONSES,
+    WRITTEN_BY_US,
+    key,
+    model,
+    prepare,
+    refused,
+    sent,
+)
 
 FORBIDDEN = [
     "priority",
     "cache_salt",
     "kv_transfer_params",
+    "ec_transfer_params",
     "request_id",
+    "session_id",
     "vllm_xargs",
     "mm_processor_kwargs",
+    "media_io_kwargs",
     "prompt_embeds",
     "chat_template",
 ]
-
-
-def refused(body: dict[str, Any], *, route: str = CHAT, policy: Policy | None = None) -> str | None:
-    """The `param` of the 400 that a body meets."""
-    with pytest.raises(InvalidRequest) as error:
-        prepare(body, route=route, policy=policy)
-    assert error.value.status == 400
-    return error.value.param
 
 
 @pytest.mark.parametrize("route", [CHAT, COMPLETIONS, "/v1/embeddings"])
@@ -94,6 +100,9 @@ def test_template_kwargs_must_be_an_object(value: Any) -> None:
         ("max_tokens", 1.5),
         ("max_tokens", [5]),
         ("max_completion_tokens", True),
+        ("max_completion_tokens", 0),
+        ("max_tokens", 0),
+        ("max_tokens", -5),
         ("logprobs", 21),
         ("logprobs", -1),
         ("logprobs", "5"),
@@ -115,8 +124,7 @@ def test_what_the_gateway_relies_on_is_judged(field: str, value: Any) -> None:
         {"n": 2.0},
         {"n": None},
         {"max_tokens": 5.0},
-        {"max_tokens": 0},
-        {"max_tokens": -5},
+        {"max_tokens": 0, "echo": True},
         {"logprobs": True, "top_logprobs": 20},
         {"logprobs": False},
         {"prompt_logprobs": 0},
@@ -130,75 +138,24 @@ def test_everything_else_is_the_engines_to_judge(body: dict[str, Any]) -> None:
     assert sent(body) == body
 
 
-def test_no_log_probabilities_where_the_policy_allows_none() -> None:
-    """0 is a limit like any other."""
-    none = Policy(max_logprobs=0)
+def test_a_form_streams_with_usage_in_its_own_field() -> None:
+    """Audio routes know no stream_options."""
+    prepared = prepare({"stream": True}, route=AUDIO)
 
-    assert refused({"logprobs": True}, policy=none) == "logprobs"
-    assert sent({"logprobs": False, "top_logprobs": 0}, policy=none)
-
-
-@pytest.mark.parametrize(
-    ("prompt", "n", "choices"),
-    [
-        ("x", None, 1),
-        ("x", 3, 3),
-        (["a", "b"], None, 2),
-        (["a", "b"], 3, 6),
-        ([1, 2, 3], 2, 2),
-        ([[1, 2], [3]], 2, 4),
-        ([], 2, 2),
-        (None, 2, 2),
-    ],
-)
-def test_choices_are_n_for_each_prompt(prompt: Any, n: int | None, choices: int) -> None:
-    """A list of token ids is one prompt, a list of lists is several."""
-    assert prepare({"prompt": prompt, "n": n}, route=COMPLETIONS).choices == choices
+    assert prepared.body == {"model": "m", "stream": True, "stream_include_usage": True}
+    assert (prepared.stream, prepared.include_usage) == (True, False)
+    assert prepare({"stream": True, "stream_include_usage": True}, route=AUDIO).include_usage
+    assert refused({"stream": True, "stream_include_usage": "yes"}, route=AUDIO) == "stream_include_usage"
 
 
-def test_chat_has_one_prompt() -> None:
-    """Whatever stands in a field named prompt."""
-    assert prepare({"prompt": ["a", "b"], "n": 2}).choices == 2
+def test_a_form_gets_plain_defaults_alone() -> None:
+    """What chat's response_format holds is no field of a form, and would be the wrong one there."""
+    voice = model(
+        defaults={"temperature": 0.2, "response_format": {"type": "json_object"}, "stop": ["x"]},
+        force={"language": "en", "chat_template_kwargs": {"a": 1}},
+    )
 
-
-def test_more_prompts_than_the_policy_allows_are_refused() -> None:
-    """400 with `param` "prompt"; as many token ids are one prompt."""
-    assert refused({"prompt": ["x"] * 257}, route=COMPLETIONS) == "prompt"
-    assert prepare({"prompt": [1] * 257}, route=COMPLETIONS).choices == 1
-    assert prepare({"prompt": ["x"] * 256}, route=COMPLETIONS).choices == 256
-
-
-@pytest.mark.parametrize(
-    ("route", "field"),
-    [
-        (CHAT, "max_completion_tokens"),
-        (COMPLETIONS, "max_tokens"),
-        (RESPONSES, "max_output_tokens"),
-        (MESSAGES, "max_tokens"),
-    ],
-)
-def test_the_default_output_cap_is_written_where_none_is_given(route: str, field: str) -> None:
-    """In the field of the route; null is none given."""
-    capped = Policy(default_max_tokens=100)
-
-    assert sent({}, route=route, policy=capped) == {field: 100}
-    assert sent({field: None}, route=route, policy=capped) == {field: 100}
-    assert sent({field: 5}, route=route, policy=capped) == {field: 5}
-    assert sent({field: 0}, route=route, policy=capped) == {field: 0}
-
-
-def test_any_output_cap_keeps_the_default_away() -> None:
-    """The older field of chat counts, and so does a default of the model's."""
-    capped = Policy(default_max_tokens=100)
-
-    assert sent({"max_tokens": 5}, policy=capped) == {"max_tokens": 5}
-    assert sent({}, model(defaults={"max_tokens": 7}), policy=capped) == {"max_tokens": 7}
-    assert sent({"input": "x"}, route="/v1/embeddings", policy=capped) == {"input": "x"}
-
-
-def test_no_output_cap_is_written_by_default() -> None:
-    """default_max_tokens is 0 unless an operator sets it."""
-    assert sent({}) == {}
+    assert sent({}, voice, route=AUDIO) == {"temperature": 0.2, "language": "en"}
 
 
 @pytest.mark.parametrize("route", [CHAT, COMPLETIONS])
@@ -240,7 +197,7 @@ def test_routes_that_report_usage_by_themselves_are_not_asked(route: str) -> Non
     """Their streams end with it; stream_options are not theirs."""
     prepared = prepare({"stream": True}, route=route)
 
-    assert prepared.body == {"model": "m", "stream": True}
+    assert prepared.body == {"model": "m", "stream": True, **WRITTEN_BY_US.get(route, {})}
     assert (prepared.stream, prepared.include_usage) == (True, False)
 
 

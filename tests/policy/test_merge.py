@@ -136,3 +136,6 @@ def test_depth_of_bodies_is_no_danger() -> None:
         deep = {"a": deep or 1}
 
     assert filled({}, deep) == overridden({}, deep) == deep
+    for _ in range(2000):
+        deep = {"a": deep}
+    assert leaves(deep) == [".".join("a" * 2127)]

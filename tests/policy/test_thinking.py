@@ -5,7 +5,17 @@ from typing import Any
 import pytest
 
 from gateway.settings import Model
-from tests.policy.calls import CHAT, COMPLETIONS, MESSAGES, RESPONSES, key, model, prepare, sent
+from tests.policy.calls import (
+    CHAT,
+    COMPLETIONS,
+    MESSAGES,
+    RESPONSES,
+    WRITTEN_BY_US,
+    key,
+    model,
+    prepare,
+    sent,
+)
 
 KWARGS = "chat_template_kwargs"
 OFF = {KWARGS: {"enable_thinking": False}}
@@ -151,6 +161,9 @@ BYPASSES: list[tuple[dict[str, Any], list[str]]] = [
     ({"reasoning": {"effort": "high"}}, ["reasoning.effort"]),
     ({"output_config": {"effort": "high"}}, ["output_config.effort"]),
     ({"thinking": {"type": "enabled", "budget_tokens": 2048}}, ["thinking"]),
+    ({KWARGS: {"reasoning_effort": "high"}}, [f"{KWARGS}.reasoning_effort"]),
+    ({KWARGS: {"thinking_effort": "high"}}, [f"{KWARGS}.thinking_effort"]),
+    ({"thinking_token_budget": 100}, ["thinking_token_budget"]),
 ]
 
 
@@ -164,7 +177,7 @@ def test_a_forced_switch_cannot_be_got_round(
     forced = model() if by_key else model(force=OFF)
     prepared = prepare(said, forced, by=key(force=OFF) if by_key else None, route=route)
 
-    assert prepared.body == {"model": "m", **OFF}
+    assert prepared.body == {"model": "m", **OFF, **WRITTEN_BY_US.get(route, {})}
     assert prepared.dropped == tuple(dropped)
 
 

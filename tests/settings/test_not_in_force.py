@@ -33,8 +33,22 @@ def test_a_models_setting_without_effect_names_the_model(tmp_path: Path) -> None
     assert "max_inflight of model m" in warning
 
 
+@pytest.mark.parametrize("table", ["defaults", "force", "variants.v.defaults"])
+def test_kwargs_that_are_never_sent_are_warned_about(tmp_path: Path, table: str) -> None:
+    """Where the model's tokenizer takes none."""
+    file = tmp_path / "gateway.toml"
+    file.write_text(
+        MODEL
+        + f"template_kwargs = false\n[models.{table}]\nchat_template_kwargs = {{ enable_thinking = false }}\n"
+    )
+    [warning] = load(file, {}).warnings
+    assert "chat_template_kwargs of model m" in warning
+
+
 def test_what_is_in_force_is_not_warned_about(tmp_path: Path) -> None:
     """A warning that is always there is read by nobody."""
     file = tmp_path / "gateway.toml"
-    file.write_text('[limits.default]\nmax_parallel = 5\n[log]\nrequests = "all"\n' + MODEL)
+    file.write_text(
+        '[limits.default]\nmax_parallel = 5\n[log]\nrequests = "all"\n' + MODEL + 'cache_isolation = "none"\n'
+    )
     assert load(file, {}).warnings == ()
