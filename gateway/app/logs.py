@@ -38,6 +38,8 @@ def configure(log_format: Literal["json", "text"] | None) -> None:
     root.setLevel(logging.INFO)
     for chatty in ("uvicorn", "uvicorn.error", "httpx", "httpcore", "alembic"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
+    # Its warnings say what callers wrote wrong, and the callers are told.
+    logging.getLogger("python_multipart").setLevel(logging.ERROR)
 
 
 def _tracebacks() -> structlog.typing.Processor:

@@ -145,6 +145,8 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.headers is _NOWHERE:  # its head was taken, so the cycle is this message's
             self.cycle.more_body = False
             self.cycle.message_event.set()
+            if not self.pipeline:  # a large last piece paused it, and who does not read sees nobody leave
+                self.flow.resume_reading()
         if self._read_timer is not None:
             self._stop_read_timer()
         self._head_open = True

@@ -22,9 +22,9 @@ from gateway.keys import Directory, Key, Keyring
 from gateway.limits import Limits
 from gateway.metrics import Metrics
 from gateway.observe import Observe
-from gateway.ops import Parts
+from gateway.ops import Explainer, Parts
 from gateway.ops import build as build_ops
-from gateway.policy import Catalogue
+from gateway.policy import Catalogue, Salts
 from gateway.public import Live, Public, Rules, shutting_down
 from gateway.public import api as public_api
 from gateway.public.body import Bodies
@@ -76,6 +76,7 @@ async def _open(settings: Settings, stack: AsyncExitStack, public_url: str) -> R
     directory = await stack.enter_async_context(Directory(store, metrics))
     registry = await stack.enter_async_context(Registry(settings, metrics))
     calls = Calls()
+    salts = Salts(settings.secret.get_secret_value() if settings.secret else await store.secret())
     live = Live(
         rules=Rules(settings, Catalogue(registry.models)),
         registry=registry,
@@ -85,6 +86,7 @@ async def _open(settings: Settings, stack: AsyncExitStack, public_url: str) -> R
         calls=calls,
         bodies=Bodies(settings.server.max_buffered_bytes),
         metrics=metrics,
+        salts=salts,
     )
     public = Observe(Public(live, public_api.build(live, int(time.time()))), metrics)
     reload = Reload(settings, settings, live, registry, public)
@@ -93,7 +95,15 @@ async def _open(settings: Settings, stack: AsyncExitStack, public_url: str) -> R
     keyring = Keyring(store, directory.refresh)
     await _first_key(keyring, settings.data_dir, f"{public_url}/v1")
     directory.subscribe(lambda key_id, key: _key_changed(calls, key_id, key))
-    ops = build_ops(Parts(metrics, registry, keyring, calls, reload, settings.admin_token))
+    explainer = Explainer(
+        keyring,
+        registry,
+        live.relay,
+        salts,
+        catalogue=lambda: live.rules.catalogue,
+        policy=lambda: live.rules.settings.policy,
+    )
+    ops = build_ops(Parts(metrics, registry, keyring, calls, reload, explainer, settings.admin_token))
     return Running(reload, calls, _listener(public, settings), _listener(ops, settings))
 
 

@@ -5,9 +5,11 @@ from gateway.engines.engine import Engine
 from gateway.engines.exchange import Exchange
 from gateway.engines.failures import BadResponse, ConnectFailed, ConnectionLost, EngineFailure
 from gateway.engines.registry import Registry
+from gateway.engines.upload import Body, Source
 
 __all__ = [
     "BadResponse",
+    "Body",
     "Client",
     "ConnectFailed",
     "ConnectionLost",
@@ -15,4 +17,5 @@ __all__ = [
     "EngineFailure",
     "Exchange",
     "Registry",
+    "Source",
 ]

@@ -21,6 +21,7 @@ from gateway.engines.connection import Connection
 from gateway.engines.exchange import Exchange
 from gateway.engines.failures import BadResponse, ConnectFailed, ConnectionLost, EngineFailure, reason_of
 from gateway.engines.pool import Pool
+from gateway.engines.upload import Body
 
 __all__ = ["BadResponse", "Client", "ConnectFailed", "ConnectionLost", "EngineFailure", "Exchange"]
 
@@ -69,10 +70,11 @@ class Client:
         self.in_flight = 0
 
     async def send(
-        self, method: bytes, target: bytes, headers: Sequence[tuple[bytes, bytes]], body: bytes = b""
+        self, method: bytes, target: bytes, headers: Sequence[tuple[bytes, bytes]], body: Body = b""
     ) -> Exchange:
         """The exchange, its request handed to a connection. Always close it, also after an error.
 
+        A Source is read until all is sent or the exchange closed, and from its start again on a retry.
         Only `host` and `content-length` are added to the headers, which must hold neither.
         Raises ConnectFailed, and ValueError for what would not be one request on the wire.
         """
@@ -135,11 +137,12 @@ class Client:
         return connection
 
     def _head(
-        self, method: bytes, target: bytes, headers: Sequence[tuple[bytes, bytes]], body: bytes
+        self, method: bytes, target: bytes, headers: Sequence[tuple[bytes, bytes]], body: Body
     ) -> bytes:
         lines = [method + b" " + self._address.base + target + self._end_of_line, *map(_FIELD, headers)]
         if body or method not in WITHOUT_BODY:
-            lines.append(b"content-length: %d" % len(body))
+            size_bytes = len(body) if isinstance(body, bytes) else body.size_bytes
+            lines.append(b"content-length: %d" % size_bytes)
         lines.append(b"\r\n")
         head = b"\r\n".join(lines)
         # One scan over the whole finds a stray CR, LF or NUL wherever it hides.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, cast
 import httptools
 
 from gateway.engines.failures import BadResponse, ConnectionLost, EngineFailure, reason_of
+from gateway.engines.upload import Body, send
 
 if TYPE_CHECKING:
     from gateway.engines.pool import Pool
@@ -35,6 +36,7 @@ class Connection(asyncio.Protocol):
 
     __slots__ = (
         "_choked",
+        "_drained",
         "_fed_bytes",
         "_feed",
         "_held",
@@ -45,6 +47,7 @@ class Connection(asyncio.Protocol):
         "_pool",
         "_transport",
         "_unsent",
+        "_upload",
         "_waiter",
         "complete",
         "ended",
@@ -62,6 +65,8 @@ class Connection(asyncio.Protocol):
         self._loop = loop
         self._waiter: asyncio.Future[None] | None = None
         self._unsent: memoryview | bytes = b""
+        self._upload: asyncio.Task[None] | None = None
+        self._drained: asyncio.Future[None] | None = None
         self._choked = self._held = self._keeps_alive = self._is_head = False
         self._fed_bytes = 0
         self.status = 0
@@ -77,7 +82,7 @@ class Connection(asyncio.Protocol):
 
     # What an exchange uses
 
-    def begin(self, head: bytes, body: bytes, *, is_head: bool) -> None:
+    def begin(self, head: bytes, body: Body, *, is_head: bool) -> None:
         """Write a request. Returns at once; a large body follows as fast as the engine reads it."""
         self.status = 0
         self.headers = []
@@ -87,7 +92,10 @@ class Connection(asyncio.Protocol):
         self._fed_bytes = 0
         if self.ended is not None:
             return
-        if len(body) <= ONE_WRITE_BYTES:
+        if not isinstance(body, bytes):
+            self._transport.write(head)
+            self._upload = self._loop.create_task(send(body, self))
+        elif len(body) <= ONE_WRITE_BYTES:
             self._transport.write(head + body)
         else:
             self._transport.write(head)
@@ -134,12 +142,31 @@ class Connection(asyncio.Protocol):
             and self.complete
             and self.ended is None
             and not self._unsent
+            and self._upload is None
             and not self._transport.get_write_buffer_size()
         )
 
     def abort(self) -> None:
         """Close at once, so that the engine stops working on what nobody waits for."""
-        self._end(ConnectionLost, "closed by the gateway")
+        self.break_off("closed by the gateway")
+
+    # What an upload calls
+
+    def put(self, piece: bytes) -> asyncio.Future[None] | None:
+        """Write a piece of a body; answers what to wait for before the next one."""
+        self._transport.write(piece)
+        if not self._choked:
+            return None
+        self._drained = self._loop.create_future()
+        return self._drained
+
+    def put_all(self) -> None:
+        """The body is whole: it is let go."""
+        self._upload = None
+
+    def break_off(self, reason: str) -> None:
+        """Close at once: the body cannot be made whole."""
+        self._end(ConnectionLost, reason)
         self._transport.abort()
 
     # What the event loop calls
@@ -181,6 +208,8 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._choked = False
         self._write_on()
+        if self._drained is not None and not self._drained.done():
+            self._drained.set_result(None)
 
     # What the parser calls
 
@@ -236,6 +265,9 @@ class Connection(asyncio.Protocol):
         if self.ended is None:
             self.ended = (kind, reason)
         self._unsent = b""
+        if self._upload is not None:
+            self._upload.cancel()
+            self._upload = None
         self._wake()
 
     def _wake(self) -> None:

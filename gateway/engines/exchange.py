@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from gateway.engines.connection import Connection, Failure, Headers
 from gateway.engines.failures import ConnectionLost, EngineFailure
+from gateway.engines.upload import Body
 
 if TYPE_CHECKING:
     from gateway.engines.client import Client
@@ -30,7 +31,7 @@ class Exchange:
         "status",
     )
 
-    def __init__(self, client: "Client", request: bytes, body: bytes, *, is_head: bool) -> None:
+    def __init__(self, client: "Client", request: bytes, body: Body, *, is_head: bool) -> None:
         self._client = client
         self._request = request
         self._body = body

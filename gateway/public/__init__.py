@@ -11,9 +11,9 @@ from gateway.access import find_key
 from gateway.errors import ClientClosed, GatewayError
 from gateway.public import cors, routes
 from gateway.public.live import Live, Rules, shutting_down
-from gateway.public.respond import has_body, internal_error, refuse, respond
-from gateway.public.routes import Route
+from gateway.public.respond import body_of, has_body, internal_error, refuse, respond
 from gateway.relay import CALLER
+from gateway.routes import Route
 from gateway.usage import RECORD, Record
 
 __all__ = ["Live", "Public", "Rules", "shutting_down"]
@@ -39,7 +39,7 @@ class Public:
             record.route = route.template
             if asked:
                 await cors.grant(scope, send, route)
-            elif route.kind == "live":
+            elif route.served == "engine":
                 await self._live(scope, receive, send, record)
             else:
                 await self._hand_on(scope, receive, send, record, route, path)
@@ -57,7 +57,7 @@ class Public:
     async def _hand_on(
         self, scope: Scope, receive: Receive, send: Send, record: Record, route: Route, path: str
     ) -> None:
-        if route.kind == "api":
+        if route.served == "api":
             self._authenticate(scope, record)
         if path != scope["path"] or scope["method"] == "HEAD":
             scope = {**scope, "path": path, "raw_path": path.encode(), "method": "GET"}
@@ -76,7 +76,9 @@ class Public:
         record.fail(error.code, error.cause)
         if record.status:  # too late to say it: what was begun must not look complete
             scope["extensions"][CALLER].abort()
-        elif not record.read and has_body(scope["headers"]):
-            await refuse(receive, send, error, known=record.key_id is not None)
+            return
+        body = body_of(error, scope["path"], record)
+        if not record.read and has_body(scope["headers"]):
+            await refuse(receive, send, error, body, known=record.key_id is not None)
         else:
-            await respond(send, error, close=self._live.calls.draining)
+            await respond(send, error, body, close=self._live.calls.draining)

@@ -28,17 +28,21 @@ def build(live: Live, created: int) -> FastAPI:
     async def models(request: Request) -> dict[str, Any]:
         key: Key = request.state.key
         _check_discovered(live)
-        names = (name for model in live.rules.catalogue.visible(key) for name in _names(model))
         return {
             "object": "list",
-            "data": [_model(name, created) for name in names if _allowed(live, key, name)],
+            "data": [
+                _entry(live, model, name, created)
+                for model in live.rules.catalogue.visible(key)
+                for name in _names(model)
+                if _allowed(live, key, name)
+            ],
         }
 
     @app.get("/v1/models/{name:path}")
     async def model(name: str, request: Request) -> dict[str, Any]:
         _check_discovered(live)
-        live.rules.catalogue.find(name, request.state.key)
-        return _model(name, created)
+        target = live.rules.catalogue.find(name, request.state.key)
+        return _entry(live, target.model, name, created)
 
     return app
 
@@ -78,5 +82,8 @@ def _allowed(live: Live, key: Key, name: str) -> bool:
     return True
 
 
-def _model(name: str, created: int) -> dict[str, Any]:
-    return {"id": name, "object": "model", "created": created, "owned_by": "vllm-gateway"}
+def _entry(live: Live, model: Model, name: str, created: int) -> dict[str, Any]:
+    """A model under one of its names. How long its prompts may be is told if its engines have told it."""
+    entry: dict[str, Any] = {"id": name, "object": "model", "created": created, "owned_by": "vllm-gateway"}
+    longest = live.registry.max_model_len(model)
+    return entry if longest is None else {**entry, "max_model_len": longest}

@@ -1,38 +1,22 @@
-"""A request's body: read once up to its limit, parsed once, strictly.
+"""A request's body on its way in: how much of it is taken, and what all bodies hold at once.
 
-What an engine gets is the serialisation of what was parsed here, so nothing that two parsers could
-understand differently may pass: duplicate names end here (the last wins), and integers beyond 64 bits,
-NaN, lone surrogates, depth over 128 and anything that is not UTF-8 are refused.
+What the bytes mean is told elsewhere: `document` reads JSON, `form` an upload.
 """
 
-import re
-from codecs import BOM_UTF8
-from collections.abc import Iterable
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from types import TracebackType
-from typing import Any
 
-import orjson
 from starlette.types import Receive
 
-from gateway.errors import (
-    ClientClosed,
-    GatewayError,
-    InvalidJson,
-    QueueFull,
-    RequestTooLarge,
-    UnsupportedMediaType,
-    quote,
-)
+from gateway.errors import ClientClosed, QueueFull
+from gateway.public import decode
+from gateway.public.head import Headers, check_json, too_large
+from gateway.usage import Record
 
-MAX_DEPTH = 128
-MAX_WORK = (
-    3_000_000  # half a second of parsing on a slow core; 256 prompts of 8192 token ids are two thirds of it
-)
-SURELY_LITTLE_BYTES = 262_144
 BUSY_RETRY_SECONDS = 5
-_FIRST_DOUBTFUL = float(2**63)
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
-_INTEGER = re.compile(rb"(?<![\d.eE+-])-?\d{19,}+(?![.eE])")
+ON_DISK_TIMES = 16
 
 
 class Bodies:
@@ -41,6 +25,7 @@ class Bodies:
     def __init__(self, max_buffered_bytes: int) -> None:
         self.max_buffered_bytes = max_buffered_bytes
         self.held_bytes = 0
+        self.on_disk_bytes = 0
 
     def hold(self) -> "Held":
         """A context in which one body grows; leaving it returns all it took."""
@@ -48,13 +33,14 @@ class Bodies:
 
 
 class Held:
-    """One body's share of the memory for bodies."""
+    """One body's share of the memory for bodies, and of the disk."""
 
-    __slots__ = ("_bodies", "size_bytes")
+    __slots__ = ("_bodies", "on_disk_bytes", "size_bytes")
 
     def __init__(self, bodies: Bodies) -> None:
         self._bodies = bodies
         self.size_bytes = 0
+        self.on_disk_bytes = 0
 
     def __enter__(self) -> "Held":
         return self
@@ -63,138 +49,100 @@ class Held:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._bodies.held_bytes -= self.size_bytes
-        self.size_bytes = 0
+        self._bodies.on_disk_bytes -= self.on_disk_bytes
+        self.size_bytes = self.on_disk_bytes = 0
 
     def grow(self, size_bytes: int) -> None:
         """Take so many bytes more. Raises QueueFull if all bodies together would be too many."""
         bodies = self._bodies
         if bodies.held_bytes + size_bytes > bodies.max_buffered_bytes:
-            raise QueueFull(
-                "The gateway holds as many request bodies as it can. Try again shortly.",
-                retry_after=BUSY_RETRY_SECONDS,
-            )
+            raise _busy()
         bodies.held_bytes += size_bytes
         self.size_bytes += size_bytes
 
+    def spill(self, size_bytes: int) -> None:
+        """So many bytes move from memory to the disk, which holds 16 times as much. Raises QueueFull."""
+        bodies = self._bodies
+        if bodies.on_disk_bytes + size_bytes > ON_DISK_TIMES * bodies.max_buffered_bytes:
+            raise _busy()
+        bodies.held_bytes -= size_bytes
+        self.size_bytes -= size_bytes
+        bodies.on_disk_bytes += size_bytes
+        self.on_disk_bytes += size_bytes
 
-async def read(headers: Iterable[tuple[bytes, bytes]], receive: Receive, held: Held, max_bytes: int) -> bytes:
-    """The whole body. A body that is refused for what its head says is not asked for.
 
-    Raises RequestTooLarge, UnsupportedMediaType, QueueFull; ClientClosed if the caller leaves.
+async def read(headers: Headers, receive: Receive, held: Held, max_bytes: int, record: Record) -> bytes:
+    """The whole JSON body, unpacked. A body that is refused for what its head says is not asked for.
+
+    Raises RequestTooLarge, UnsupportedMediaType, QueueFull, InvalidRequest if it cannot be unpacked;
+    ClientClosed if the caller leaves.
     """
-    _check_head(headers, max_bytes)
-    parts: list[bytes] = []
+    coding = check_json(headers, max_bytes)
+    if coding:
+        return await _read_packed(coding, receive, held, max_bytes, record)
+    whole = bytearray()  # no list: callers who send two bytes at a time would fill it with objects
     more = True
     while more:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise ClientClosed("The caller left while sending.")
-        part = message.get("body", b"")
+            raise _left()
+        part: bytes = message.get("body", b"")
         if held.size_bytes + len(part) > max_bytes:
-            raise _too_large(max_bytes)
+            raise too_large(max_bytes)
         held.grow(len(part))
-        parts.append(part)
         more = message.get("more_body", False)
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+        if more or whole:
+            whole += part
+    record.read = time.monotonic()
+    return bytes(whole) if whole else part
 
 
-def parse(raw: bytes) -> dict[str, Any]:
-    """The JSON object in a body.
+async def arriving(coding: str, receive: Receive, max_bytes: int, record: Record) -> AsyncGenerator[bytes]:
+    """A body's bytes as they come, unpacked, in no more than `max_bytes` packed and unpacked; held by nobody.
 
-    Raises InvalidJson that says where it is broken, RequestTooLarge for more values than are worth the time.
+    Raises as `read`.
     """
-    if len(raw) > SURELY_LITTLE_BYTES:
-        _check_work(raw)
-    try:
-        body = orjson.loads(raw)
-    except orjson.JSONDecodeError as error:
-        raise InvalidJson(_why(raw, error)) from error
-    if type(body) is not dict:
-        raise InvalidJson(f"The body must be a JSON object; it is {_kind(body)}.")
-    if _doubtful_numbers(body):
-        _check_integers(raw)
-    return body
+    parts = _parts(receive, max_bytes, record)
+    unpacked_bytes = 0
+    async with aclosing(parts), aclosing(decode.expand(parts, coding) if coding else parts) as pieces:
+        async for piece in pieces:
+            unpacked_bytes += len(piece)
+            if unpacked_bytes > max_bytes:
+                raise too_large(max_bytes)
+            yield piece
 
 
-def _why(raw: bytes, error: orjson.JSONDecodeError) -> str:
-    if not raw.strip():
-        return "The body is empty; it must be a JSON object."
-    if raw.startswith(BOM_UTF8):
-        return "The body begins with a byte order mark; it must be a JSON object in UTF-8 without one."
-    return f"The body is not valid JSON: {error}."
+async def _read_packed(coding: str, receive: Receive, held: Held, max_bytes: int, record: Record) -> bytes:
+    whole = bytearray()
+    async with aclosing(arriving(coding, receive, max_bytes, record)) as pieces:
+        async for piece in pieces:
+            held.grow(len(piece))
+            whole += piece
+    return bytes(whole)
 
 
-def _check_head(headers: Iterable[tuple[bytes, bytes]], max_bytes: int) -> None:
-    for name, value in headers:
-        if name == b"content-length" and int(value) > max_bytes:
-            raise _too_large(max_bytes)
-        if name == b"content-type" and value != b"application/json":
-            _check_content_type(value)
-        elif name == b"content-encoding" and value.strip().lower() not in (b"", b"identity"):
-            raise UnsupportedMediaType(
-                f"The body's encoding {quote(value.decode('latin-1'))} is not taken: send it uncompressed."
-            )
+async def _parts(receive: Receive, max_bytes: int, record: Record) -> AsyncGenerator[bytes]:
+    size_bytes, more = 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise _left()
+        part = message.get("body", b"")
+        size_bytes += len(part)
+        if size_bytes > max_bytes:
+            raise too_large(max_bytes)
+        more = message.get("more_body", False)
+        if not more:
+            record.read = time.monotonic()
+        yield part
 
 
-def _check_content_type(value: bytes) -> None:
-    kind, _, parameters = value.decode("latin-1").lower().partition(";")
-    kind = kind.strip()
-    charset = next(
-        (p.partition("=")[2] for p in parameters.split(";") if p.strip().startswith("charset")), ""
+def _left() -> ClientClosed:
+    return ClientClosed("The caller left while sending.")
+
+
+def _busy() -> QueueFull:
+    return QueueFull(
+        "The gateway holds as many request bodies as it can. Try again shortly.",
+        retry_after=BUSY_RETRY_SECONDS,
     )
-    is_json = kind == "application/json" or kind.endswith("+json")
-    if kind and not (is_json and charset.strip(' "') in ("", "utf-8", "utf8")):
-        raise UnsupportedMediaType(
-            f"The content type {quote(value.decode('latin-1'))} is not taken here: "
-            "send JSON in UTF-8 as 'Content-Type: application/json'."
-        )
-
-
-def _check_work(raw: bytes) -> None:
-    """While a body is parsed everybody waits: ten million empty lists fit into 32 MB and take eight seconds.
-
-    An object, a list or a name costs four times a plain value. What stands inside of strings is counted
-    too; a text that is refused for it would be longer than any model's context.
-    """
-    containers, commas = raw.count(b"{") + raw.count(b"["), raw.count(b",")
-    if 4 * (containers + commas) > MAX_WORK and 4 * (containers + raw.count(b":")) + commas > MAX_WORK:
-        raise RequestTooLarge("The body holds more values than this gateway takes in one request.")
-
-
-def _too_large(max_bytes: int) -> GatewayError:
-    return RequestTooLarge(f"The body is larger than the {max_bytes} bytes that this gateway takes.")
-
-
-def _kind(value: object) -> str:
-    names = {list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
-    return names.get(type(value), "a number")
-
-
-def _doubtful_numbers(body: dict[str, Any]) -> bool:
-    """Walk the parsed body without recursion. Raises InvalidJson on depth over 128.
-
-    Answers whether a float stands there that an integer beyond 64 bits may have become.
-    """
-    doubtful = False
-    level: list[Any] = [body]
-    depth = 0
-    while level:
-        depth += 1
-        if depth > MAX_DEPTH:
-            raise InvalidJson(f"The body is nested deeper than {MAX_DEPTH} levels.")
-        below: list[Any] = []
-        for value in level:
-            for item in value.values() if type(value) is dict else value:
-                kind = type(item)
-                if kind is dict or kind is list:
-                    below.append(item)
-                elif kind is float and not -_FIRST_DOUBTFUL < item < _FIRST_DOUBTFUL:
-                    doubtful = True
-        level = below
-    return doubtful
-
-
-def _check_integers(raw: bytes) -> None:
-    for found in _INTEGER.finditer(_STRING.sub(b'""', raw)):
-        if not -(2**63) <= int(found[0][:40]) < 2**64:
-            raise InvalidJson("The body holds an integer beyond 64 bits.")

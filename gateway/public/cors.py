@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from starlette.types import Message, Scope, Send
 
 from gateway.errors import Headers
-from gateway.public.routes import Route
+from gateway.routes import Route
 
 MAX_AGE = b"600"  # seconds that a browser may remember a preflight
 EXPOSED = b", ".join(
     (
-        b"x-request-id", b"retry-after", b"x-should-retry", b"openai-processing-ms",
+        b"x-request-id", b"retry-after", b"x-should-retry", b"openai-processing-ms", b"metadata",
         *(b"x-ratelimit-%b-%b" % (what, of)
           for what in (b"limit", b"remaining", b"reset") for of in (b"requests", b"tokens")),
     )

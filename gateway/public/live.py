@@ -1,26 +1,30 @@
 """The journey of one live call: key, body, policy, limits, engine; everything given back on every path."""
 
 import asyncio
-import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
 from starlette.types import Receive, Scope, Send
 
 from gateway import limits
 from gateway.access import find_key
-from gateway.engines import Registry
+from gateway.engines import Body, Registry
 from gateway.errors import ClientClosed, ShuttingDown
 from gateway.keys import Directory
 from gateway.metrics import Metrics
-from gateway.policy import Catalogue, apply
+from gateway.policy import Catalogue, Salts, apply
 from gateway.public import body as bodies
+from gateway.public import document
+from gateway.public.form import Form
 from gateway.relay import CALLER, Call, Calls, Out, Passage, Relay
+from gateway.routes import BY_TEMPLATE
 from gateway.settings import Settings
 from gateway.usage import Record
 
 DRAIN_RETRY_SECONDS = 5
+Written = tuple[Body, bytes]
+"""A body for the engine and its content type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,7 @@ class Live:
     calls: Calls
     bodies: bodies.Bodies
     metrics: Metrics
+    salts: Salts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
         """Answer one call. Raises GatewayError if it is refused before anything was sent."""
@@ -65,31 +70,50 @@ class Live:
     async def _serve(self, call: Call, scope: Scope, receive: Receive, send: Send) -> None:
         rules = self.rules
         with self.bodies.hold() as held:
-            raw = await bodies.read(scope["headers"], receive, held, rules.settings.server.max_body_bytes)
-            call.record.read = time.monotonic()
-            passage = self._prepare(rules, call, bodies.parse(raw))
+            max_bytes, out = rules.settings.server.max_body_bytes, Out(send, scope["extensions"][CALLER])
+            if BY_TEMPLATE[call.record.route].body == "form":
+                with Form(rules.settings.data_dir / "spool", held) as form:
+                    await form.read(scope["headers"], receive, max_bytes, call.record)
+                    await self._run(rules, call, self._prepare(rules, call, form.fields(), form.write), out)
+                return
+            raw = await bodies.read(scope["headers"], receive, held, max_bytes, call.record)
+            passage = self._prepare(rules, call, document.parse(raw), document.write)
             del raw
-            lease = self.limits.reserve(call.key, rules.settings.limits.default)
-            try:
-                await self.relay.run(call, passage, Out(send, scope["extensions"][CALLER]))
-            finally:
-                lease.release()
+            await self._run(rules, call, passage, out)
 
-    def _prepare(self, rules: Rules, call: Call, body: dict[str, Any]) -> Passage:
+    async def _run(self, rules: Rules, call: Call, passage: Passage, out: Out) -> None:
+        lease = self.limits.reserve(call.key, rules.settings.limits.default)
+        try:
+            await self.relay.run(call, passage, out)
+        finally:
+            lease.release()
+
+    def _prepare(
+        self, rules: Rules, call: Call, body: dict[str, Any], write: Callable[[dict[str, Any]], Written]
+    ) -> Passage:
         if not self.registry.discovered:
             raise self.registry.undiscovered()
         record = call.record
         target = rules.catalogue.find(body.get("model"), call.key)
         record.model = target.model.id
-        prepared = apply(body, route=record.route, target=target, key=call.key, policy=rules.settings.policy)
+        prepared = apply(
+            body,
+            route=record.route,
+            target=target,
+            key=call.key,
+            policy=rules.settings.policy,
+            salt=self.salts.of(call.key.cache_group),
+        )
         for field in prepared.dropped:
             self.metrics.fields_dropped.labels(field).inc()
+        content, content_type = write(prepared.body)
         return Passage(
-            route=record.route,
+            route=BY_TEMPLATE[record.route],
             model=target.model,
-            body=orjson.dumps(prepared.body),
+            body=content,
             include_usage=prepared.include_usage,
             choices=prepared.choices,
+            content_type=content_type,
         )
 
 

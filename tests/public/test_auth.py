@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from gateway.routes import OF_ENGINES
 from tests.callers import CALL, CHAT, ask, chat, request
 from tests.fake_engine.handle import FakeEngine
 from tests.running import Gateway
@@ -114,3 +115,11 @@ async def test_a_revoked_key_opens_nothing_from_the_next_call_on(gateway: Gatewa
     answer = await ask(gateway, chat(revoked["key"]))
     assert answer.error["code"] == "invalid_api_key"
     assert "revoked" in (await gateway.request_line(answer.headers["x-request-id"]))["cause"]
+
+
+@pytest.mark.parametrize("path", [*OF_ENGINES, "/v1/models", "/v1/models/fake-model"])
+async def test_every_route_wants_a_key(gateway: Gateway, fake_engine: FakeEngine, path: str) -> None:
+    """Also those that an engine serves to anybody; it hears of none of these calls."""
+    method, body = ("GET", None) if path.startswith("/v1/models") else ("POST", b'{"model": "fake-model"}')
+    assert (await ask(gateway, request(method, path, body=body))).status == 401
+    assert await fake_engine.requests() == []

@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.errors import GatewayError, InvalidJson, QueueFull, RequestTooLarge
-from gateway.public.body import MAX_DEPTH, Bodies, parse
+from gateway.public.body import Bodies
+from gateway.public.document import MAX_DEPTH, MAX_LOOKS, parse
+from tests.running import least
 
 INTEGERS = st.integers(-(2**63), 2**64 - 1)
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
@@ -49,6 +51,15 @@ def test_large_but_exact_numbers_pass(raw: bytes) -> None:
     assert "a" in parse(raw)
 
 
+def test_long_integers_are_not_looked_for_among_too_many_values() -> None:
+    """Everybody waits for it: a body with a number that may be one and that many strings is refused."""
+    raw = b'{"a":1e300,"b":"99999999999999999999","c":[%b0]}' % (b'"",' * MAX_LOOKS)
+
+    with pytest.raises(RequestTooLarge):
+        parse(raw)
+    assert parse(raw.replace(b"1e300", b"1"))
+
+
 def test_of_duplicate_names_the_last_wins_once_and_for_all() -> None:
     """The engine is sent one name, so it cannot take the other."""
     assert orjson.dumps(parse(b'{"model":"a","model":"b"}')) == b'{"model":"b"}'
@@ -78,10 +89,14 @@ def test_depth_has_a_limit(depth: int, passes: bool) -> None:
 )
 def test_more_values_than_are_worth_the_time_are_refused_before_they_are_parsed(raw: bytes) -> None:
     """Everybody waits while a body is parsed, and small values are the slowest bytes."""
-    started = time.process_time()
-    with pytest.raises(RequestTooLarge):
-        parse(raw)
-    assert time.process_time() - started < 0.3
+
+    def cpu_seconds() -> float:
+        started = time.process_time()
+        with pytest.raises(RequestTooLarge):
+            parse(raw)
+        return time.process_time() - started
+
+    assert least(cpu_seconds, 0.3) < 0.3
 
 
 @pytest.mark.parametrize(
@@ -97,9 +112,13 @@ def test_more_values_than_are_worth_the_time_are_refused_before_they_are_parsed(
 def test_what_a_model_could_read_is_taken_in_less_than_a_second(body: dict[str, object]) -> None:
     """An image of 30 MB, a book of code, 256 prompts of token ids."""
     raw = orjson.dumps(body)
-    started = time.process_time()
-    assert parse(raw) == body
-    assert time.process_time() - started < 1
+
+    def cpu_seconds() -> float:
+        started = time.process_time()
+        assert parse(raw) == body
+        return time.process_time() - started
+
+    assert least(cpu_seconds, 1) < 1
 
 
 def test_bodies_return_what_they_took() -> None:

@@ -1,12 +1,15 @@
 """Pages of listed origins may call and read every answer, errors too; all other pages may not."""
 
+import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from tests.callers import CHAT, Answer, ask, chat, request
-from tests.fake_engine.handle import Process
+from tests.callers import CALL, CHAT, Answer, ask, chat, request
+from tests.fake_engine import scripts
+from tests.fake_engine.handle import FakeEngine, Process
 from tests.running import Gateway
 
 PAGE = "https://chat.example.com"
@@ -74,6 +77,25 @@ async def test_every_answer_can_be_read_by_the_page(open_gateway: Gateway, statu
     assert answer.headers["access-control-allow-origin"] == PAGE
     exposed = answer.headers["access-control-expose-headers"].split(", ")
     assert {"retry-after", "x-request-id", "x-should-retry", "x-ratelimit-remaining-tokens"} <= set(exposed)
+
+
+@pytest.mark.parametrize("path", [CHAT, "/v1/messages", "/v1/responses"])
+async def test_what_limits_and_engines_refuse_can_be_read_too(
+    open_gateway: Gateway, fake_engine: FakeEngine, path: str
+) -> None:
+    """429 and 502, in the dialect of each route."""
+    one = (await open_gateway.create_key(name="one", max_parallel=1))["key"]
+    body = json.dumps({**CALL, "input": "x", "max_tokens": 5}).encode()
+    call = request("POST", path, [("origin", PAGE), ("x-api-key", one)], body)
+    await fake_engine.script(scripts.gated("go", scripts.html_502()))
+    running = asyncio.create_task(ask(open_gateway, call))
+    await fake_engine.wait(running=1)
+    limited = await ask(open_gateway, call)
+    await fake_engine.open_gate("go")
+    for answer, status in ((limited, 429), (await running, 502)):
+        assert answer.status == status
+        assert answer.headers["access-control-allow-origin"] == PAGE
+        assert "retry-after" in answer.headers["access-control-expose-headers"]
 
 
 async def test_a_preflight_for_what_is_not_there_is_refused_readably(open_gateway: Gateway) -> None:

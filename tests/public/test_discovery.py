@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.callers import Caller, ask, chat, request
+from tests.fake_engine import scripts
 from tests.fake_engine.handle import FakeEngine
 from tests.running import Gateway, free_port, http_client, wait_for
 
@@ -66,12 +67,13 @@ async def test_the_models_are_there_as_soon_as_the_engine_is(waiting: Gateway, e
     engine = FakeEngine(models=["late-model"])
     engine.process.port = engine_port
     async with engine:
+        await engine.script(scripts.models("late-model", max_model_len=4096), path="/v1/models")
 
         async def served() -> bool:
             return (await ask(waiting, chat(waiting.key, model="late-model"))).status == 200
 
-        await wait_for(served, 5, waiting.log)
+        await wait_for(served, evidence=waiting.log)
         async with Caller(waiting) as caller:
             await caller.send(request("GET", "/v1/models", [("x-api-key", waiting.key)]))
             listed = json.loads((await caller.answer()).body)
-    assert [entry["id"] for entry in listed["data"]] == ["late-model"]
+    assert [(entry["id"], entry["max_model_len"]) for entry in listed["data"]] == [("late-model", 4096)]

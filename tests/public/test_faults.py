@@ -40,7 +40,7 @@ class Connection:
     def scope(self, path: str, headers: Headers) -> Scope:
         """A request's scope."""
         return {
-            "type": "http", "method": "POST" if path == CHAT else "GET", "path": path,
+            "type": "http", "method": "GET" if path == "/v1/models" else "POST", "path": path,
             "raw_path": path.encode(),
             "headers": headers, "query_string": b"", "root_path": "", "http_version": "1.1",
             "client": ("::1", 1),
@@ -104,6 +104,17 @@ async def test_an_exception_is_a_500_that_says_nothing_of_it(path: str) -> None:
     for word in (SECRET, "ValueError", "Traceback", ".py"):
         assert word not in text.decode()
     assert failures(metrics, "internal_error") == 1
+
+
+async def test_an_exception_on_a_messages_route_is_told_in_anthropics_shape() -> None:
+    """As little of it, and the id beside it."""
+    connection, _ = await served(Failing(ValueError(SECRET)), "/v1/messages")
+    start, *bodies = connection.sent
+    document = orjson.loads(b"".join(message["body"] for message in bodies))
+    assert start["status"] == 500
+    assert document["error"]["type"] == "api_error"
+    assert document["request_id"] == dict(start["headers"])[b"x-request-id"].decode()
+    assert SECRET not in str(document)
 
 
 @pytest.mark.parametrize("failure", [ValueError(SECRET), EngineError("too late")])

@@ -101,6 +101,23 @@ async def test_a_callers_own_id_stands_beside_ours_in_the_log_if_it_is_well_form
     assert all(json.loads(text) for text in gateway.log().splitlines())
 
 
+@pytest.mark.parametrize(
+    ("fields", "logged"),
+    [
+        ([("x-client-request-id", "mine-2")], "mine-2"),
+        ([("x-client-request-id", "mine-2"), ("x-request-id", "mine-1")], "mine-1"),
+        ([("x-client-request-id", "a b")], None),
+    ],
+)
+async def test_the_id_of_openais_header_stands_in_the_log_too(
+    gateway: Gateway, fields: list[tuple[str, str]], logged: str | None
+) -> None:
+    """Its libraries name their requests there; of two names the plainer one counts."""
+    answer = await ask(gateway, request("GET", "/healthz", fields))
+    line = await gateway.request_line(answer.headers["x-request-id"])
+    assert line["caller_request_id"] == logged
+
+
 async def test_the_sdk_finds_the_request_id_of_an_error(gateway: Gateway, http: httpx.AsyncClient) -> None:
     """Where it looks for it, in every answer's head."""
     answer = await http.post(

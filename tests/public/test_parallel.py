@@ -22,7 +22,7 @@ async def key(shared_gateway: Gateway) -> str:
 async def both_slots_are_free_again(
     gateway: Gateway, fake_engine: FakeEngine, key: str
 ) -> AsyncIterator[None]:
-    """Whatever a test did, within a second two calls run at once."""
+    """Whatever a test did, two calls run at once afterwards."""
     yield
     await fake_engine.reset()
     await fake_engine.script(scripts.gated("free", scripts.chat()))
@@ -32,7 +32,7 @@ async def both_slots_are_free_again(
         await fake_engine.open_gate("free", 2)
         return {(await call).status for call in calls} == {200}
 
-    await wait_for(free, 1)
+    await wait_for(free)
 
 
 def refused(answer: Answer) -> bool:
@@ -72,7 +72,7 @@ async def test_of_a_burst_exactly_as_many_as_allowed_pass(
     burst = [asyncio.create_task(ask(gateway, chat(key))) for _ in range(30)]
     other = asyncio.create_task(ask(gateway, chat(gateway.key)))
     await fake_engine.wait(running=3)
-    await wait_for(lambda: _done(burst, 28), 5)
+    await wait_for(lambda: _done(burst, 28))
     await fake_engine.open_gate("go", 3)
     answers = [await call for call in burst]
     assert sum(refused(answer) for answer in answers) == 28
@@ -115,7 +115,7 @@ async def test_a_slot_comes_back_when_the_caller_leaves(
         async with Caller(gateway) as caller:
             await caller.send(chat(key, stream=stream))
             await fake_engine.wait(requests=departures)
-        await fake_engine.wait(aborted=departures, timeout_seconds=1)
+        await fake_engine.wait(aborted=departures)
 
 
 async def test_what_is_refused_for_what_it_says_takes_no_slot(gateway: Gateway, key: str) -> None:

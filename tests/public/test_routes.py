@@ -2,6 +2,7 @@
 
 import pytest
 
+from gateway.routes import ROUTES
 from tests.callers import CHAT, Answer, ask, chat, request
 from tests.fake_engine.handle import FakeEngine
 from tests.running import Gateway
@@ -57,41 +58,66 @@ async def test_v1_twice_is_told_where_it_belongs(gateway: Gateway, path: str) ->
 @pytest.mark.parametrize(
     ("path", "named"),
     [
-        ("/v1/responses", "/v1/responses"),
-        ("/v1/responses/resp_1", "/v1/responses"),
-        ("/v1/messages", "/v1/messages"),
-        ("/v1/messages/count_tokens", "/v1/messages"),
-        ("/v1/embeddings/", "/v1/embeddings"),
-        ("/embeddings", "/v1/embeddings"),
-        ("/v1/rerank", "/v1/rerank"),
-        ("/v1/score", "/v1/score"),
-        ("/v1/audio/transcriptions", "/v1/audio/transcriptions"),
-        ("/v1/audio/translations", "/v1/audio/translations"),
         ("/v1/files", "/v1/files"),
-        ("/v1/batches", "/v1/batches"),
-        ("/v1/images/generations", "/v1/images/generations"),
+        ("/v1/files/file-1/content", "/v1/files"),
+        ("/v1/batches/", "/v1/batches"),
+        ("/batches", "/v1/batches"),
+        ("/v1/images/generations", "/v1/images"),
+        ("/v1/audio/speech", "/v1/audio/speech"),
+        ("/v1/fine_tuning/jobs", "/v1/fine_tuning"),
     ],
 )
-async def test_a_known_route_that_is_not_served_yet_is_told_so(
+async def test_a_known_route_that_is_not_served_is_told_so(
     gateway: Gateway, fake_engine: FakeEngine, path: str, named: str
 ) -> None:
-    """The base URL is right then, and nobody should look for a mistake in it."""
+    """The base URL is right then, and nobody should look for a mistake in it; what is served is named."""
+    message = (await assert_unknown(gateway, path, fake_engine)).error["message"]
+    assert message.startswith(f"This gateway does not serve {named}; it serves /v1/chat/completions, ")
+    assert all(route.template in message for route in ROUTES if route.served == "engine")
+
+
+async def test_a_response_is_not_to_be_had_again(gateway: Gateway, fake_engine: FakeEngine) -> None:
+    """Nothing is stored, and the message says so."""
+    answer = await assert_unknown(gateway, "/v1/responses/resp_1", fake_engine)
+    assert "not stored" in answer.error["message"]
+
+
+@pytest.mark.parametrize("path", ["/v1/responses2", "/v1/files2", "/v1/messages2", "/v1/embed"])
+async def test_a_route_that_only_begins_like_a_known_one_is_an_unknown_one(
+    gateway: Gateway, fake_engine: FakeEngine, path: str
+) -> None:
+    """Nothing is promised for it."""
     answer = await assert_unknown(gateway, path, fake_engine)
     assert answer.error["message"] == (
-        f"This gateway does not serve {named} yet; "
-        "it serves /v1/chat/completions, /v1/completions and /v1/models."
+        f"There is no route '{path}'. The base URL of an OpenAI client ends in /v1."
     )
 
 
-async def test_a_route_that_only_begins_like_a_known_one_is_an_unknown_one(
-    gateway: Gateway, fake_engine: FakeEngine
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("/v1/tokenize", "/tokenize"), ("/v1/detokenize/", "/detokenize"), ("/v1/classify", "/classify"),
+        ("/v1/pooling", "/pooling"), ("/v2/rerank", "/v1/rerank"), ("//v1/chat/completions", CHAT),
+        ("/v1//chat/completions", CHAT), ("/api/v1/chat/completions", CHAT),
+        ("/openai/deployments/x/chat/completions", CHAT), ("/api/v1/messages/count_tokens",
+         "/v1/messages/count_tokens"),
+    ],
+)  # fmt: skip
+async def test_a_path_that_ends_like_a_route_is_told_which(
+    gateway: Gateway, fake_engine: FakeEngine, path: str, meant: str
 ) -> None:
-    """Nothing is promised for it."""
-    answer = await assert_unknown(gateway, "/v1/responses2", fake_engine)
-    assert "yet" not in answer.error["message"]
+    """With too much before it, too many slashes, or /v1 where none belongs."""
+    answer = await assert_unknown(gateway, path, fake_engine)
+    assert answer.error["message"].endswith(f"Did you mean {meant}?")
 
 
-@pytest.mark.parametrize("path", ["/chat/completions", "/completions", "/models", "/models/fake-model"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/chat/completions", "/completions", "/models", "/models/fake-model", "/rerank", "/score",
+        "/messages/count_tokens", "/responses", "/audio/transcriptions",
+    ],
+)  # fmt: skip
 async def test_v1_left_out_is_told_to_set_the_base_url_with_it(gateway: Gateway, path: str) -> None:
     """The message shows the path as it should be."""
     message = (await ask(gateway, request("POST", path, body=b"{}"))).error["message"]
@@ -104,6 +130,7 @@ async def test_v1_left_out_is_told_to_set_the_base_url_with_it(gateway: Gateway,
         ("GET", CHAT, "POST"), ("DELETE", CHAT, "POST"), ("HEAD", CHAT, "POST"), ("OPTIONS", CHAT, "POST"),
         ("PUT", "/v1/completions", "POST"), ("POST", "/v1/models", "GET, HEAD"),
         ("DELETE", "/v1/models/x", "GET, HEAD"), ("PATCH", "/healthz", "GET, HEAD"),
+        ("TRACE", "/v1/models", "GET, HEAD"), ("GET", "/v1/responses", "POST"), ("GET", "/tokenize/", "POST"),
     ],
 )  # fmt: skip
 async def test_another_method_is_405_and_names_the_right_ones(
