@@ -31,11 +31,11 @@ INSTALL = $(PIP) install -qq --no-deps
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# MODE, PROFILE, SITE, SERVICE, FILE and YES reach the command through the environment.
+# MODE, PROFILE, ENGINE, SITE, SERVICE, FILE and YES reach the command through the environment.
 BOX = $(BIN)/python -m deploy.box
 
 .PHONY: up
-up: install  ## Start everything, print a curl line that answers. MODE=box|local, PROFILE=name: decide yourself
+up: install  ## Start everything, print a curl line that answers. MODE=box|local, PROFILE=name, ENGINE=vllm|llamacpp: decide yourself
 	@$(BOX) up
 
 # These do not install what is new under the feet of a running stack.
@@ -85,6 +85,10 @@ check: $(DEVELOPMENT)  ## Format, lint, types, import contracts: the same for pe
 test: tools check  ## All checks and all tests; installs what they need
 	@$(BIN)/pytest
 
+.PHONY: test-long
+test-long: tools $(DEVELOPMENT)  ## The tests that make test leaves out: a real llama.cpp, compiled from source too
+	@$(BIN)/pytest -m long
+
 .PHONY: bench
 bench: install  ## Measure the gateway beside nginx and a prototype: BENCH_KIT=folder of a load kit (docs/performance.md)
 	@bench/run.sh $(BENCH_ARGS)
@@ -95,6 +99,9 @@ lock:  ## Pin all dependencies anew (needs uv: UV=path)
 	@$(COMPILE) --group dev -c requirements.lock -o requirements-dev.lock
 	@$(COMPILE) --excludes deploy/local/engine-excludes.txt deploy/local/engine-requirements.in \
 		-o deploy/local/engine-requirements.txt
+	@$(COMPILE) --no-deps deploy/local/llamacpp/wheel.in -o deploy/local/llamacpp/wheel.txt
+	@$(COMPILE) --no-deps deploy/local/llamacpp/source.in -o deploy/local/llamacpp/source.txt
+	@$(COMPILE) deploy/local/llamacpp/tools.in -o deploy/local/llamacpp/tools.txt
 
 # Pins without the address of any index: pip asks the one that is configured where it runs.
 COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \

@@ -25,6 +25,9 @@ STAMP = "complete"
 
 INSTALLED_BYTES = 3_500_000_000
 
+# How long it keeps idle connections: longer than the gateway does, which is then the first to close.
+IDLE_SECONDS = 120
+
 # vLLM finishes running requests for so long when told to stop.
 SHUTDOWN_SECONDS = 10
 
@@ -119,6 +122,8 @@ def arguments(model: ServedModel, port: int, extra: Sequence[str] = ()) -> list[
         *("--host", "127.0.0.1", "--port", str(port)),
         *("--max-num-seqs", "32"),
         "--enforce-eager",
+        # Without a parser vLLM refuses every call with tools; the profiles have this one for such models.
+        *("--enable-auto-tool-choice", "--tool-call-parser", "hermes"),
         "--enable-prompt-tokens-details",
         # A fingerprint would tell callers version and layout of the engine.
         *("--fingerprint-mode", "none"),
@@ -133,8 +138,9 @@ def settings(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The variables that the engine is run with, beside the operator's environment."""
     return {
         "VLLM_CPU_KVCACHE_SPACE": environ.get("VLLM_CPU_KVCACHE_SPACE", "1"),
-        # Longer than the gateway keeps idle connections: the gateway is the first to close.
-        "VLLM_HTTP_TIMEOUT_KEEP_ALIVE": "120",
+        "VLLM_HTTP_TIMEOUT_KEEP_ALIVE": str(IDLE_SECONDS),
+        # vLLM's own 4 are fewer than editors send for completion as one types.
+        "VLLM_MAX_STOP_STRINGS": "32",
         "VLLM_NO_USAGE_STATS": "1",
         "VLLM_CACHE_ROOT": str(cache_folder() / "vllm"),
         "HF_HUB_OFFLINE": "1",

@@ -17,7 +17,7 @@ from deploy.local.ports import Ports
 from deploy.local.services import caddy_settings
 from tests.running import Gateway, free_port, wait_for
 
-START_SECONDS = 30.0
+START_SECONDS = 120.0
 
 
 class Caddy:
@@ -73,7 +73,7 @@ class Caddy:
         assert self._process.returncode is None, f"Caddy ended at once:\n{self.log()}"
         try:
             authority.export(self._places, authority.system_roots())
-            async with httpx.AsyncClient(verify=self.trust, trust_env=False) as http:
+            async with httpx.AsyncClient(verify=self.trust, trust_env=False, timeout=60) as http:
                 return (await http.get(f"{self.url}/healthz")).status_code == 200
         except (FileNotFoundError, httpx.TransportError):
             return False

@@ -1,8 +1,5 @@
 """Two real engines and a gateway before them, for this folder: the stack, which comes later, has its own."""
 
-import contextlib
-import os
-import signal
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +14,15 @@ from tests.running import Gateway
 CONFIG = """
 [engine]
 keep_alive_seconds = 4
+start_seconds = 86400
 
 [[models]]
 id = "{chat.model}"
 aliases = ["default"]
 engines = ["{chat.url}"]
+
+[models.defaults]
+temperature = 0
 
 [[models]]
 id = "{tiny.model}"
@@ -32,12 +33,20 @@ chat_template_kwargs = {{ enable_thinking = false }}
 
 [models.variants.thinking]
 defaults = {{ chat_template_kwargs = {{ enable_thinking = true }} }}
+
+[[models]]
+id = "absent"
+engines = ["http://127.0.0.1:1"]
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Real:
-    """`chat` answers in English; `tiny` speaks noise at once and has a template that knows thinking."""
+    """`chat` answers in English; `tiny` speaks noise at once and has a template that knows thinking.
+
+    The gateway makes `chat` greedy where a caller is silent, so that its answers are the same each time, and
+    knows a third model, `absent`, whose engine nobody has started.
+    """
 
     chat: RealEngine
     tiny: RealEngine
@@ -58,11 +67,7 @@ async def real(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Real]:
         await engines.ready(both, logs)
         yield Real(*both)
     finally:
-        for engine in both:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(engine.process.pid, signal.SIGTERM)
-        for engine in both:
-            engine.process.wait(timeout=60)
+        await engines.stop(both)
 
 
 @pytest.fixture(scope="package")

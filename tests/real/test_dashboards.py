@@ -11,7 +11,7 @@ SPECULATION = "vllm:spec_decode_"  # served only where it is switched on
 
 async def test_the_engine_serves_every_metric_that_a_dashboard_asks_for(real: Real) -> None:
     """Without a call before: a fresh stack has no empty panel."""
-    async with httpx.AsyncClient(timeout=30, trust_env=False) as client:
+    async with httpx.AsyncClient(timeout=120, trust_env=False) as client:
         served = series((await client.get(f"{real.tiny.url}/metrics")).text)
     queries = [query for name in panels.NAMES for query in panels.queries(panels.load(name))]
     asked = {

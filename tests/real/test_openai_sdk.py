@@ -8,7 +8,7 @@ from openai import AsyncOpenAI
 
 from tests.prompts import CAPITAL, HELLO, user
 from tests.real.conftest import Real
-from tests.running import Gateway
+from tests.running import Gateway, wait_for
 
 
 async def test_a_real_question_gets_its_answer(client: AsyncOpenAI) -> None:
@@ -60,8 +60,11 @@ async def test_usage_is_counted_per_key(
             pass
     else:
         await call(model=real.tiny.model, messages=HELLO, max_tokens=7, extra_body=extra)
-    counted = await gateway.metric("gateway_tokens_total", key=made["id"], kind="completion")
-    assert counted == 7
+
+    async def counted() -> bool:
+        return await gateway.metric("gateway_tokens_total", key=made["id"], kind="completion") == 7
+
+    await wait_for(counted)
     assert await gateway.metric("gateway_tokens_total", key=made["id"], kind="prompt") > 0
 
 
