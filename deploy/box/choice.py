@@ -25,7 +25,7 @@ class Choice:
 
 
 def settled(places: Places, environ: Mapping[str, str] = os.environ) -> Choice | None:
-    """What is decided without a look at the machine: by MODE, by PROFILE, by what was set up here before."""
+    """What is decided without a look at the machine: by MODE, PROFILE, ENGINE, by what was set up here."""
     wanted = environ.get("MODE", "")
     profile = variables.load(places).get("PROFILE", "")
     if wanted not in {"", "box", "local"}:
@@ -38,6 +38,9 @@ def settled(places: Places, environ: Mapping[str, str] = os.environ) -> Choice |
         )
     if wanted == "box" or environ.get("PROFILE"):
         return Choice("box", f"Compose stack, as {'MODE' if wanted else 'PROFILE'} says.")
+    if environ.get("ENGINE"):
+        # The stack's engine is an image of its own.
+        return Choice("local", "Local mode, as ENGINE says. MODE=box insists on the stack.")
     if session.running(LocalPlaces(places.checkout).pid_file, places.checkout):
         return Choice(
             "local", "Local mode: it runs here already. After make down, MODE=box chooses the stack."

@@ -1,6 +1,7 @@
 """The gateway's settings file of the local mode: written once, then the operator's own.
 
-Only the port of the local engine is ever changed in it, and only because that port is taken.
+Only the port of the local engine is ever changed in it, and only because that port is taken. A file that
+nobody has touched is written anew for another engine.
 """
 
 import re
@@ -8,6 +9,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from deploy.local import engine as vllm
+from deploy.local import llamacpp
+from deploy.local.engines import Engine
 from deploy.local.problem import Problem
 
 ENGINE_URL = re.compile(r"(?<=http://127\.0\.0\.1:)\d+")
@@ -18,8 +22,8 @@ TEMPLATE = """\
 # Then load it with `kill -HUP` (`make status` shows the process), or by `make down` and `make up`.
 
 [engine]
-# Under the 120 s for which the local engine keeps idle connections.
-keep_alive_seconds = 60
+# Under the {idle} s for which the local engine keeps idle connections.
+keep_alive_seconds = {keep_alive}
 
 [policy]
 # A small model on a CPU would otherwise write on until its context is full: minutes.
@@ -29,7 +33,7 @@ default_max_tokens = 512
 id = "{model}"
 aliases = ["default"]
 engines = ["http://127.0.0.1:{port}"]
-
+{kind}
 [models.defaults]
 # The makers' own advice for this model.
 temperature = 0.2
@@ -37,10 +41,49 @@ top_p = 0.9
 """
 
 
-def write_if_absent(file: Path, model: str, port: int) -> None:
-    """Writes the file for a model behind the local engine, unless there is one."""
+OTHER_SERVER = 'kind = "openai"  # llama.cpp: it is not sent what vLLM alone knows\n'
+
+
+def text(engine: Engine, port: int) -> str:
+    """The file for an engine on a local port."""
+    return _text(engine.model.id, port, engine.kind, engine.idle_seconds)
+
+
+def _text(model: str, port: int, kind: str, idle_seconds: int) -> str:
+    keep_alive = 60 if idle_seconds > 60 else idle_seconds - 1
+    line = OTHER_SERVER if kind == "openai" else ""
+    return TEMPLATE.format(model=model, port=port, kind=line, idle=idle_seconds, keep_alive=keep_alive)
+
+
+def write_if_absent(file: Path, engine: Engine, port: int) -> None:
+    """Writes the file for the local engine and its model, unless there is one."""
     if not file.exists():
-        file.write_text(TEMPLATE.format(model=model, port=port), encoding="utf-8")
+        file.write_text(text(engine, port), encoding="utf-8")
+
+
+def suit(file: Path, engine: Engine) -> str:
+    """Writes a file anew that was written for another engine and is untouched; answers what is left to do.
+
+    That is one line for the operator, empty if there is nothing. Raises Problem if the file is not TOML.
+    """
+    port = engine_port(file)
+    if port is None or _kind(file) == engine.kind:
+        return ""
+    idle = {"vllm": vllm.IDLE_SECONDS, "openai": llamacpp.IDLE_SECONDS}
+    untouched = {_text(engine.model.id, port, kind, seconds) for kind, seconds in idle.items()}
+    if file.read_text(encoding="utf-8") in untouched:
+        file.write_text(text(engine, port), encoding="utf-8")
+        return ""
+    return (
+        f'{file} was written for another engine: for the model on port {port}, write kind = "{engine.kind}" '
+        f"there, and a keep_alive_seconds under {engine.idle_seconds}."
+    )
+
+
+def _kind(file: Path) -> str:
+    """The kind of the first model behind the local engine."""
+    local = (model for model in _models(file) if ENGINE_URL.search(" ".join(model.get("engines", []))))
+    return str(next(local).get("kind", "vllm"))
 
 
 def engine_port(file: Path) -> int | None:

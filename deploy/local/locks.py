@@ -9,10 +9,10 @@ from deploy.local.progress import step
 
 
 @contextmanager
-def held(target: Path, doing: str) -> Iterator[None]:
+def held(target: Path, doing: str) -> Iterator[int]:
     """Holds the lock that belongs to a path while `doing` something; whoever comes second waits and says so.
 
-    It dies with its process.
+    It dies with its process, and with all to which the open file that it yields was handed on.
     """
     path = target.with_name(f".{target.name}.lock")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -22,4 +22,4 @@ def held(target: Path, doing: str) -> Iterator[None]:
         except BlockingIOError:
             with step(f"Waiting for another command that is {doing}"):
                 fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        yield file.fileno()

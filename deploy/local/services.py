@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from deploy.local import engine
-from deploy.local.engine import ServedModel
+from deploy.local.engines import Engine
 from deploy.local.places import Places
 from deploy.local.ports import Ports, loopback_addresses
 from deploy.local.processes import outside_environment
@@ -30,14 +29,14 @@ class Service:
         return {**base, **self.settings}
 
 
-def of_stack(places: Places, ports: Ports, model: ServedModel) -> list[Service]:
+def of_stack(places: Places, ports: Ports, engine: Engine) -> list[Service]:
     """The stack's services in the order in which they start."""
     return [
         Service(
             "engine",
-            tuple(engine.arguments(model, ports.engine)),
-            engine.settings(),
-            stop_seconds=engine.SHUTDOWN_SECONDS + 20,
+            tuple(engine.arguments(ports.engine)),
+            dict(engine.settings),
+            stop_seconds=engine.stop_seconds,
             order=100,
         ),
         Service(

@@ -1,6 +1,7 @@
 """`make up` and `make down`: the whole stack, from what is on this machine to a line that can be pasted."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,11 +10,10 @@ from rich.markup import escape
 from deploy.local import (
     authority,
     configuration,
-    engine,
+    engines,
     first_key,
     health,
     locks,
-    models,
     ports,
     preflight,
     probe,
@@ -21,6 +21,7 @@ from deploy.local import (
     supervision,
 )
 from deploy.local.engine import ServedModel
+from deploy.local.engines import Engine
 from deploy.local.places import Places
 from deploy.local.ports import Ports
 from deploy.local.problem import Problem
@@ -40,19 +41,26 @@ def up(places: Places) -> None:
 
     Raises Problem if it does not come up; what was started is stopped again then.
     """
-    preflight.check_engine()
+    wanted = engines.choose()
     _prepare_folders(places)
     with locks.held(places.run, "starting this stack"):
-        engine.install()
-        model = models.smollm2()
         if supervision.running(places):
+            engine = engines.prepare(running_engine(places))
             _find_running(places)
         else:
-            _start_and_wait(places, model)
+            engine = _start_and_wait(places, wanted)
         at = ports.load(_ports_file(places))
         _write_base_url(places, at)
         accepted = _key_accepted(places, at)
-    print(invitation(places, at, model, with_call=accepted))
+    print(invitation(places, at, engine.model, with_call=accepted))
+
+
+def running_engine(places: Places, environ: Mapping[str, str] = os.environ) -> engines.Name:
+    """The engine of the stack that runs. Raises Problem if ENGINE says another."""
+    running = engines.recorded(places.engine)
+    if environ.get("ENGINE", running) not in {"", running}:
+        raise Problem(f"The stack runs with {engines.TITLES[running]}: make down first, then the same again.")
+    return running
 
 
 def _find_running(places: Places) -> None:
@@ -67,23 +75,30 @@ def _find_running(places: Places) -> None:
     _wait(places, at, watch)
 
 
-def _start_and_wait(places: Places, model: ServedModel) -> None:
+def _start_and_wait(places: Places, wanted: engines.Choice) -> Engine:
+    if wanted.why:
+        console().print(f"  {wanted.why}", markup=False)
+    engine = engines.prepare(wanted.name)
     watch = Watch(places)
     try:
-        _wait(places, _start(places, model), watch)
+        _wait(places, _start(places, engine), watch)
     except BaseException:
         # Half a stack would only be in the way of the next try.
         with step("Stopping what was started") as progress:
             supervision.stop(places, progress)
         raise
+    return engine
 
 
-def _start(places: Places, model: ServedModel) -> Ports:
+def _start(places: Places, engine: Engine) -> Ports:
     _clear(places)
     chosen = _choose_ports(places)
-    configuration.write_if_absent(places.config, model.id, chosen.engine)
+    configuration.write_if_absent(places.config, engine, chosen.engine)
+    if left := configuration.suit(places.config, engine):
+        console().print(f"[yellow]![/yellow] {escape(left)}")
     ports.save(chosen, _ports_file(places))
-    supervision.start(places, services.of_stack(places, chosen, model))
+    places.engine.write_text(f"{engine.name}\n", encoding="ascii")
+    supervision.start(places, services.of_stack(places, chosen, engine))
     return chosen
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from deploy.local import configuration, first_key, health, ports, probe, services, supervision
+from deploy.local import configuration, engines, first_key, health, ports, probe, services, supervision
 from deploy.local.places import Places
 from deploy.local.ports import Ports
 from deploy.local.problem import Problem
@@ -34,6 +34,7 @@ def status(places: Places) -> bool:
         table.add_row(name, state.state.lower(), str(state.process or ""), _duration(state.up_seconds), well)
     Console(highlight=False).print(table)
     print(f"\nBase URL: {at.base_url}\nModels: {_models(places, at)}")
+    print(f"Engine: {engines.TITLES[engines.recorded(places.engine)]}")
     print(f"Metrics: http://127.0.0.1:{at.ops}/metrics\nSettings: {_settings(places)}")
     return all(word == health.OK for word in found.values())
 

@@ -28,7 +28,11 @@ from deploy.local.services import Service
 SOCKET = "data/run/supervisor.sock"
 SERVICES = "data/run/services.json"
 CONFIGURATION = "data/run/supervisord.conf"
+# What macOS takes, less supervisord's own ending while it makes the socket.
+SOCKET_PATH_BYTES = 90
 OPEN_FILES = 65_536
+# As many as every macOS grants, whatever it says the limit is.
+OPEN_FILES_ELSEWHERE = 10_240
 START_SECONDS = 20.0
 STOP_SECONDS = 220.0
 
@@ -49,9 +53,11 @@ def configuration(wanted: Iterable[Service]) -> str:
 
     Its paths are relative, so that any folder name will do: supervisord expands `%` in values, in some of
     them twice, and makes the path of its socket absolute, for which the kernel takes 108 bytes at most.
+    Without /proc that path cannot be made shorter.
     """
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    files = OPEN_FILES if most == resource.RLIM_INFINITY else min(most, OPEN_FILES)
+    enough = OPEN_FILES if _has_proc() else OPEN_FILES_ELSEWHERE
+    files = enough if most == resource.RLIM_INFINITY else min(most, enough)
     head = f"""\
 [supervisord]
 logfile = data/log/supervisord.log
@@ -63,13 +69,17 @@ umask = 077
 {"user = root" if os.getuid() == 0 else ""}
 
 [unix_http_server]
-file = /proc/self/cwd/{SOCKET}
+file = {f"/proc/self/cwd/{SOCKET}" if _has_proc() else "%(here)s/supervisor.sock"}
 chmod = 0700
 
 [rpcinterface:supervisor]
 supervisor.rpcinterface_factory = supervisor.rpcinterface:make_main_rpcinterface
 """
     return "\n".join([head, *(_program(service) for service in wanted)])
+
+
+def _has_proc() -> bool:
+    return Path("/proc/self/cwd").exists()
 
 
 def _program(service: Service) -> str:
@@ -103,10 +113,15 @@ def running(places: Places) -> bool:
 
 def start(places: Places, wanted: list[Service]) -> None:
     """Starts supervisord in the background, and with it all services. Raises Problem if it does not start."""
+    if not _has_proc() and len(os.fsencode(places.checkout / SOCKET)) > SOCKET_PATH_BYTES:
+        raise Problem(f"The path of this folder is too long for a socket in it: move {places.checkout}.")
     services.save(wanted, places.checkout / SERVICES)
     (places.checkout / CONFIGURATION).write_text(configuration(wanted), encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-m", "supervisor.supervisord", "-c", CONFIGURATION],
+        [
+            *(sys.executable, "-m", "supervisor.supervisord", "-c", CONFIGURATION),
+            *session.mark_as_arguments(places.checkout),
+        ],
         cwd=places.checkout,
         env={**os.environ, **session.mark(places.checkout)},
         capture_output=True,
@@ -148,7 +163,8 @@ def start_service(places: Places, name: str) -> None:
 def _rpc(places: Places) -> Iterator[Any]:
     # Named through the open folder, the socket's path is short here too.
     folder = os.open(places.checkout, os.O_RDONLY | os.O_DIRECTORY)
-    transport = SupervisorTransport(None, None, f"unix:///proc/self/fd/{folder}/{SOCKET}")
+    root = f"/proc/self/fd/{folder}" if _has_proc() else str(places.checkout)
+    transport = SupervisorTransport(None, None, f"unix://{root}/{SOCKET}")
     try:
         # The address is only a form: the transport speaks over the Unix socket.
         yield ServerProxy("http://127.0.0.1", transport=transport).supervisor

@@ -13,7 +13,7 @@ from deploy.local.places import Places
 from deploy.local.ports import Ports
 from tests.running import free_port
 
-START_SECONDS = 20.0
+START_SECONDS = 120.0
 CADDYFILE = Places().caddyfile
 
 
@@ -44,7 +44,7 @@ class Caddy:
     def client(self, http2: bool = False) -> httpx.AsyncClient:
         """An HTTP client that trusts this Caddy's authority, without the machine's proxies."""
         return httpx.AsyncClient(
-            base_url=self.url, verify=self.trust, http1=not http2, http2=http2, timeout=10, trust_env=False
+            base_url=self.url, verify=self.trust, http1=not http2, http2=http2, timeout=60, trust_env=False
         )
 
     async def __aenter__(self) -> Self:

@@ -11,7 +11,7 @@ import pytest
 from deploy.local.places import CHECKOUT
 
 # What the command may need of us: nothing that is installed.
-MODULES = ["__init__.py", "clean.py", "places.py", "session.py"]
+MODULES = ["__init__.py", "clean.py", "places.py", "session.py", "table.py"]
 
 
 @pytest.fixture

@@ -10,7 +10,12 @@ import pytest
 from deploy.local.places import CHECKOUT
 
 INTERNAL = {"python", "stale", "tools"}
-LOCKS = ["requirements.lock", "requirements-dev.lock", "deploy/local/engine-requirements.txt"]
+LOCKS = [
+    "requirements.lock",
+    "requirements-dev.lock",
+    "deploy/local/engine-requirements.txt",
+    *(f"deploy/local/llamacpp/{name}.txt" for name in ("wheel", "source", "tools")),
+]
 
 
 def make(*arguments: str) -> subprocess.CompletedProcess[str]:

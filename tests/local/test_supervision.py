@@ -17,10 +17,11 @@ from deploy.local.places import CHECKOUT, Places
 from deploy.local.problem import Problem
 from deploy.local.progress import step
 from deploy.local.services import Service
+from deploy.local.table import Process
 from deploy.local.watch import Watch
 from tests.local import fake_service
 
-DEADLINE_SECONDS = 20.0
+DEADLINE_SECONDS = 60.0
 EARLIER = "written by an earlier run\n"
 NAMES = ("engine", "caddy", "gateway")
 
@@ -40,7 +41,7 @@ class Stack:
 
     def _service(self, name: str, order: int) -> Service:
         argv = (sys.executable, fake_service.__file__, name, str(self.places.data))
-        return Service(name, argv, {"SETTING": 'a "quoted" 100% value'}, stop_seconds=10, order=order)
+        return Service(name, argv, {"SETTING": 'a "quoted" 100% value'}, stop_seconds=60, order=order)
 
     def start(self) -> None:
         """Starts supervisord."""
@@ -54,7 +55,7 @@ class Stack:
         found: dict[str, Any] = json.loads(file.read_text())
         return found
 
-    def left(self) -> list[session.Process]:
+    def left(self) -> list[Process]:
         """Its processes that are still there."""
         return session.members(self.leader, self.places.checkout)
 
