@@ -26,19 +26,37 @@ class Bodies:
         self.max_buffered_bytes = max_buffered_bytes
         self.held_bytes = 0
         self.on_disk_bytes = 0
+        self.bytes_of: dict[str, int] = {}
 
-    def hold(self) -> "Held":
-        """A context in which one body grows; leaving it returns all it took."""
-        return Held(self)
+    def hold(self, owner: str = "", largest_bytes: int = 0) -> "Held":
+        """A context in which one body grows; leaving it returns all it took.
+
+        Those of one `owner` leave others a sixteenth of the room, unless one of `largest_bytes` needs it.
+        """
+        most_bytes = self.max_buffered_bytes
+        if owner:
+            most_bytes = max(largest_bytes, most_bytes - most_bytes // 16)
+        return Held(self, owner, most_bytes)
+
+    def take(self, owner: str, size_bytes: int) -> None:
+        """Count so many bytes more, or less."""
+        self.held_bytes += size_bytes
+        own_bytes = self.bytes_of.get(owner, 0) + size_bytes
+        if own_bytes:
+            self.bytes_of[owner] = own_bytes
+        else:
+            self.bytes_of.pop(owner, None)
 
 
 class Held:
     """One body's share of the memory for bodies, and of the disk."""
 
-    __slots__ = ("_bodies", "on_disk_bytes", "size_bytes")
+    __slots__ = ("_bodies", "_most_bytes", "_owner", "on_disk_bytes", "size_bytes")
 
-    def __init__(self, bodies: Bodies) -> None:
+    def __init__(self, bodies: Bodies, owner: str, most_bytes: int) -> None:
         self._bodies = bodies
+        self._owner = owner
+        self._most_bytes = most_bytes
         self.size_bytes = 0
         self.on_disk_bytes = 0
 
@@ -48,16 +66,21 @@ class Held:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._bodies.held_bytes -= self.size_bytes
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Return all that was taken."""
+        self._bodies.take(self._owner, -self.size_bytes)
         self._bodies.on_disk_bytes -= self.on_disk_bytes
         self.size_bytes = self.on_disk_bytes = 0
 
     def grow(self, size_bytes: int) -> None:
-        """Take so many bytes more. Raises QueueFull if all bodies together would be too many."""
+        """Take so many bytes more. Raises QueueFull if all bodies, or this owner's, would be too many."""
         bodies = self._bodies
-        if bodies.held_bytes + size_bytes > bodies.max_buffered_bytes:
+        own_bytes = bodies.bytes_of.get(self._owner, 0) + size_bytes
+        if bodies.held_bytes + size_bytes > bodies.max_buffered_bytes or own_bytes > self._most_bytes:
             raise _busy()
-        bodies.held_bytes += size_bytes
+        bodies.take(self._owner, size_bytes)
         self.size_bytes += size_bytes
 
     def spill(self, size_bytes: int) -> None:
@@ -65,7 +88,7 @@ class Held:
         bodies = self._bodies
         if bodies.on_disk_bytes + size_bytes > ON_DISK_TIMES * bodies.max_buffered_bytes:
             raise _busy()
-        bodies.held_bytes -= size_bytes
+        bodies.take(self._owner, -size_bytes)
         self.size_bytes -= size_bytes
         bodies.on_disk_bytes += size_bytes
         self.on_disk_bytes += size_bytes

@@ -69,8 +69,8 @@ class Live:
 
     async def _serve(self, call: Call, scope: Scope, receive: Receive, send: Send) -> None:
         rules = self.rules
-        with self.bodies.hold() as held:
-            max_bytes, out = rules.settings.server.max_body_bytes, Out(send, scope["extensions"][CALLER])
+        max_bytes, out = rules.settings.server.max_body_bytes, Out(send, scope["extensions"][CALLER])
+        with self.bodies.hold(call.key.id, max_bytes) as held:
             if BY_TEMPLATE[call.record.route].body == "form":
                 with Form(rules.settings.data_dir / "spool", held) as form:
                     await form.read(scope["headers"], receive, max_bytes, call.record)
@@ -79,6 +79,7 @@ class Live:
             raw = await bodies.read(scope["headers"], receive, held, max_bytes, call.record)
             passage = self._prepare(rules, call, document.parse(raw), document.write)
             del raw
+            passage.release = held.let_go
             await self._run(rules, call, passage, out)
 
     async def _run(self, rules: Rules, call: Call, passage: Passage, out: Out) -> None:

@@ -1,6 +1,7 @@
 """Which route a path means, and what a caller is told who has missed one."""
 
 from gateway.errors import GatewayError, MethodNotAllowed, NotFound, quote
+from gateway.errors.tree import LONGEST_QUOTE
 from gateway.routes import ROUTES, Route
 
 # Routes of the OpenAI and Anthropic APIs that clients may well try, and that are not served.
@@ -67,7 +68,8 @@ def _not_found(path: str) -> GatewayError:
     if unserved is not None:
         return NotFound(f"This gateway does not serve {unserved}; it serves {_SERVED}.")
     if f"/v1{path}" in _EXACT or _by_prefix(f"/v1{path}"):
-        return NotFound(f"The path lacks /v1: set your client's base URL to end in /v1, as in …/v1{path}.")
+        right = f"…/v1{path[:LONGEST_QUOTE]}"
+        return NotFound(f"The path lacks /v1: set your client's base URL to end in /v1, as in {right}.")
     meant = _meant(path)
     if meant is not None:
         return NotFound(f"There is no route {quote(path)}. Did you mean {meant}?")

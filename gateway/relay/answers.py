@@ -45,9 +45,10 @@ def unpacked(headers: Headers, body: bytes) -> bytes:
 def check(headers: Headers, body: bytes) -> None:
     """Raise EngineError for an answer that calls itself JSON and cannot be it, as a page or nothing at all.
 
-    That it can be is seen from its first byte: what follows may be numbers that are no JSON, which pass.
+    That it can be is seen from its ends: between them may be numbers that are no JSON, which pass.
     """
-    if media_type(headers) == _JSON and body.lstrip()[:1] not in (b"{", b"["):
+    text = body.strip() if media_type(headers) == _JSON else b"{}"
+    if text[:1] + text[-1:] not in (b"{}", b"[]"):
         raise _unreadable(f"{len(body)} bytes that are no JSON object")
 
 

@@ -7,12 +7,14 @@ one that breaks ends with an error event and without `[DONE]`.
 
 import asyncio
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from starlette.types import Send
 
 from gateway.engines import Body, ConnectFailed, Engine, EngineFailure, Exchange, Registry
-from gateway.errors import EngineError, GatewayError, Headers
+from gateway.errors import ClientClosed, EngineError, GatewayError, Headers
 from gateway.metrics import Metrics
 from gateway.relay import answers, dialects
 from gateway.relay.call import Call
@@ -26,8 +28,13 @@ from gateway.settings import Model, Settings
 STREAM_HEADERS: Headers = [(b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
 
 
-class Passage(NamedTuple):
-    """What is sent, and what the answer will look like."""
+def _nothing() -> None:
+    """Nobody waits for the memory of this body."""
+
+
+@dataclass(slots=True)
+class Passage:
+    """What is sent, and what the answer will look like. `release` is called once the body is not needed."""
 
     route: Route
     model: Model
@@ -35,6 +42,12 @@ class Passage(NamedTuple):
     include_usage: bool
     choices: int
     content_type: bytes = b"application/json"
+    release: Callable[[], None] = _nothing
+
+    def let_go(self) -> None:
+        """The engine answers, so that nothing is sent again: a stream may be long, and its body large."""
+        self.body = b""
+        self.release()
 
     @property
     def both_names(self) -> bool:
@@ -104,6 +117,7 @@ class Relay:
         except EngineFailure as failure:
             raise self._failed(engine, failure) from failure
         engine.note_success()
+        passage.let_go()
         if exchange.status >= 300:
             body = answers.unpacked(exchange.headers, await self._whole(call, engine, exchange))
             raise refusal(exchange.status, exchange.headers, body, passage.route.template, passage.model.id)
@@ -165,6 +179,8 @@ class Relay:
             error = call.take_reason()
             if error is None:
                 raise
+            if stream.complete and not isinstance(error, ClientClosed):
+                error = None  # an engine that never ends the body, or a stop that comes after the last word
         await stream.end(out.send, error)
 
     def _failed(self, engine: Engine, failure: EngineFailure) -> GatewayError:

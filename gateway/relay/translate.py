@@ -57,7 +57,11 @@ def refusal(
         return InvalidRequest(f"The model '{model}' does not serve {route}.", param="model", cause=cause)
     if status in (400, 413, 422, 501) and message:
         return _callers_fault(status, message, param, cause)
-    return EngineError("The engine could not answer this request; the operator's log says why.", cause=cause)
+    return EngineError(
+        "The engine could not answer this request; the operator's log says why.",
+        should_retry=False if status in ABOUT_THE_OPERATOR else None,  # a second try meets the same engine
+        cause=cause,
+    )
 
 
 def described(error: Mapping[str, Any]) -> str:

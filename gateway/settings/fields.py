@@ -13,7 +13,7 @@ from pydantic_settings import NoDecode
 
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _DECIMAL = re.compile(r"[+-]?[0-9]+\.[0-9]+")
-_HOST = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*(:[0-9]{1,5})?")
+_HOST = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 _ORIGIN = re.compile(r"https?://[^\s/?#@]+")
 
 
@@ -102,7 +102,7 @@ def _media(value: object) -> str | tuple[str, ...]:
     for host in hosts:
         if not isinstance(host, str) or not _HOST.fullmatch(host.lower()):
             raise ValueError(
-                f"must list hosts without scheme or path, as in images.example.com; {_shown(host)} is none"
+                f"must list hosts without scheme, port or path, as images.example.com; {_shown(host)} is none"
             )
     return tuple(host.lower() for host in hosts)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from contextlib import AsyncExitStack
 
 import httpx
 import pytest
@@ -264,6 +265,19 @@ async def test_bodies_held_at_once_have_a_bound_and_give_it_back(
     await fake_engine.open_gate("answer", 2)
     assert {(await call).status for call in held} == {200}
     assert (await ask(narrow, large)).status == 200
+
+
+async def test_a_stream_that_has_begun_holds_its_body_no_more(
+    narrow: Gateway, fake_engine: FakeEngine
+) -> None:
+    """Long answers to long prompts do not keep others out: nothing is sent again once the engine answers."""
+    large = chat(narrow.key, json.dumps({**CALL, "stream": True, "padding": "x" * 900_000}).encode())
+    await fake_engine.script(scripts.stream(2, gate="more"))
+    async with AsyncExitStack() as stack:
+        for _ in range(4):
+            caller = await stack.enter_async_context(Caller(narrow))
+            await caller.send(large)
+            assert (await caller.head())[0] == 200
 
 
 async def test_what_refused_and_departed_bodies_held_is_given_back(

@@ -132,6 +132,23 @@ def test_bodies_return_what_they_took() -> None:
     assert bodies.held_bytes == 0
 
 
+def test_one_key_cannot_take_all_the_memory_for_bodies() -> None:
+    """Bodies that are sent for ever keep nobody else out; the largest that is allowed passes all the same."""
+    bodies = Bodies(1600)
+    with bodies.hold("mallory", 100) as first, bodies.hold("mallory", 100) as second:
+        first.grow(1000)
+        second.grow(500)
+        with pytest.raises(QueueFull):
+            second.grow(1)
+        with bodies.hold("bob", 100) as other:
+            other.grow(100)
+            first.spill(1000)
+            second.grow(900)
+    assert (bodies.held_bytes, bodies.on_disk_bytes, bodies.bytes_of) == (0, 0, {})
+    with bodies.hold("bob", 1600) as large:
+        large.grow(1600)
+
+
 def test_an_error_of_a_body_is_one_of_ours() -> None:
     """No parser's exception leaves the room."""
     assert issubclass(InvalidJson, GatewayError)

@@ -45,6 +45,19 @@ async def test_what_is_not_listed_is_not_there(
     await assert_unknown(gateway, target, fake_engine)
 
 
+LONG = "x" * 5000
+
+
+@pytest.mark.parametrize(
+    "path", [f"/{LONG}", f"/models/{LONG}", f"/v1/models/%0a{LONG}", f"/v1/models/{LONG}"]
+)
+async def test_a_long_path_is_cut_in_the_message(
+    gateway: Gateway, fake_engine: FakeEngine, path: str
+) -> None:
+    """A caller's value is worth 100 characters."""
+    assert LONG[:101] not in (await assert_unknown(gateway, path, fake_engine)).error["message"]
+
+
 @pytest.mark.parametrize("path", ["/v1/v1/chat/completions", "/v1/v1/models"])
 async def test_v1_twice_is_told_where_it_belongs(gateway: Gateway, path: str) -> None:
     """Once in the base URL, or not there at all: clients differ in whether they add it."""

@@ -80,6 +80,10 @@ NOT_ANSWERS = {
     "a page as json": scripts.answer(" <html>login</html>"),
     "nothing": scripts.answer(b""),
     "a word": scripts.answer("OK"),
+    "half of it": [
+        scripts.send(answers.head(200, [("content-type", "application/json")]) + b'{"a":1'),
+        {"close": True},
+    ],
     "no type": [scripts.send(answers.head(200, [("content-length", "2")]) + b"{}")],
     "another good status": scripts.answer("{}", status=202),
     "no content": scripts.no_content(),

@@ -6,10 +6,10 @@ import openai
 import pytest
 from openai import AsyncOpenAI
 
-from tests.fake_engine import answers, scripts
+from tests.fake_engine import answers, dialects, scripts
 from tests.fake_engine.handle import FakeEngine
 from tests.prompts import HELLO
-from tests.relay.calls import MODEL, error_of, raw, stream_text
+from tests.relay.calls import MODEL, called, error_of, raw, stream_text
 from tests.relay.conftest import sdk
 from tests.running import Gateway, wait_for
 
@@ -131,6 +131,23 @@ async def test_a_stream_that_falls_silent_ends_with_an_error(
     async with sdk(impatient) as client:
         assert (await error_of(client, [])).code == "engine_timeout"
     await fake_engine.wait(aborted=1)
+
+
+@pytest.mark.parametrize(
+    ("route", "events"),
+    [
+        ("/v1/chat/completions", [*answers.events(MODEL, 2, with_usage=False), answers.DONE]),
+        ("/v1/responses", dialects.responses()),
+        ("/v1/messages", dialects.messages()),
+    ],
+)
+async def test_a_whole_answer_whose_body_never_ends_is_whole(
+    impatient: Gateway, fake_engine: FakeEngine, route: str, events: list[bytes]
+) -> None:
+    """After the last word an engine's silence is no error, and none is added."""
+    await fake_engine.script([*scripts.events(events)[:-1], {"hang": True}])
+    answer = await called(impatient, route, stream=True)
+    assert answer.content == b"".join(events)
 
 
 async def test_a_slow_first_byte_within_the_limit_is_waited_for(

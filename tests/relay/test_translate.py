@@ -115,8 +115,10 @@ def test_no_word_of_an_engine_that_may_quote_the_prompt_reaches_the_log(status: 
 
 
 def test_what_an_engine_says_of_its_own_key_is_for_the_operator() -> None:
-    """A wrong key or model name has to be read somewhere."""
+    """A wrong key or model name has to be read somewhere; a second try meets the same engine."""
     error = refusal(404, [], said("The model `m` does not exist."))
+    assert error.should_retry is False
+    assert refusal(500, [], said("x")).should_retry is None
     assert error.cause is not None
     assert "`m`" in error.cause
 

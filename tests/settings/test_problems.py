@@ -41,6 +41,7 @@ BAD_VALUES = [
     ("[policy]\nmax_n = 1.0", 2, "policy.max_n must be a whole number; it is 1.0"),
     ('[policy]\nmedia = "all"', 2, 'policy.media must be "data", "none" or a list of hosts'),
     ('[policy]\nmedia = ["https://a.example"]', 2, "policy.media must list hosts without scheme"),
+    ('[policy]\nmedia = ["a.example:443"]', 2, "policy.media must list hosts without scheme, port or path"),
     ("[policy]\nmedia = []", 2, "policy.media must be"),
     ('[budgets]\ntimezone = "Europe/Berlinn"', 2, "budgets.timezone must be a name"),
     ('[budgets]\ntimezone = "../etc/passwd"', 2, "budgets.timezone must be a name"),
