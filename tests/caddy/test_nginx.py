@@ -15,19 +15,30 @@ import trustme
 from tests.caddy.sites import ROOT
 from tests.local.upstream import Upstream
 from tests.running import free_port, http_client, wait_for
+from tests.stack.debian import AptFailure, codename, unpacked
 
-NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
+PLACES = "/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin"
 SAMPLE = ROOT / "examples" / "proxies" / "nginx.conf"
 NAME = "llm.example.com"
 PATIENCE_SECONDS = 60.0
 
-pytestmark = pytest.mark.skipif(NGINX is None, reason="the sample for nginx needs nginx to be tried")
+
+def _program() -> str:
+    """The machine's nginx, or Debian's, unpacked beside it."""
+    installed = shutil.which("nginx", path=PLACES)
+    if installed is None and not codename():
+        pytest.skip("the sample for nginx needs nginx to be tried")
+    try:
+        return installed or str(unpacked("nginx", codename(), ["nginx"]) / "usr" / "sbin" / "nginx")
+    except AptFailure as failure:
+        pytest.skip(f"the sample for nginx needs nginx to be tried: {failure}")
 
 
 @dataclass(frozen=True)
 class Nginx:
     """A running nginx with the sample, whose ports, files and upstreams alone were changed."""
 
+    program: str
     folder: Path
     authority: trustme.CA
     https: int
@@ -46,7 +57,7 @@ class Nginx:
 
     def command(self, *arguments: str) -> list[str]:
         """nginx with this configuration."""
-        return [str(NGINX), "-p", str(self.folder), "-c", str(self.folder / "main.conf"), *arguments]
+        return [self.program, "-p", str(self.folder), "-c", str(self.folder / "main.conf"), *arguments]
 
     def write(self) -> None:
         """Write the sample with this machine's ports and files, and the lines around it."""
@@ -88,7 +99,7 @@ async def nginx(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Nginx
     """It, for all tests of this file."""
     folder = tmp_path_factory.mktemp("nginx")
     ports = [free_port() for _ in range(4)]
-    made = Nginx(folder, trustme.CA(), *ports)
+    made = Nginx(_program(), folder, trustme.CA(), *ports)
     made.write()
     process = await asyncio.create_subprocess_exec(
         *made.command(), stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL

@@ -5,19 +5,17 @@ bookworm (0.25) cannot read a webhook's address from a file, so they are trixie'
 """
 
 import contextlib
-import hashlib
 import os
 import subprocess
-import tempfile
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 
-from deploy.local.places import CHECKOUT, cache_folder
+from deploy.local.places import CHECKOUT
 from tests.running import http_client, wait_for
-from tests.stack.debian import Apt, codename
+from tests.stack.debian import codename, unpacked
 
 CONFIGURATION = CHECKOUT / "deploy" / "prometheus"
 RULES = CONFIGURATION / "rules"
@@ -66,41 +64,20 @@ class Programs:
 
 def find() -> Programs:
     """All of them, downloaded once for each user. Raises Unavailable, or AptFailure where that fails."""
-    tag = hashlib.sha256(" ".join(PACKAGES).encode()).hexdigest()[:8]
-    root = cache_folder() / "debian" / f"prometheus-{SUITE}-{tag}"
-    if not root.is_dir():
-        if not codename():
-            raise Unavailable("they come from Debian's packages, and this is no Debian")
-        root.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=root.parent) as folder:
-            _put(_unpacked(Path(folder)), root)
-    return Programs(root / "usr" / "bin")
+    if not codename():
+        raise Unavailable("they come from Debian's packages, and this is no Debian")
+    return Programs(unpacked("prometheus", SUITE, PACKAGES, _relocate) / "usr" / "bin")
 
 
-def _unpacked(work: Path) -> Path:
-    apt, root = Apt(SUITE, work / "apt"), work / "root"
-    apt.set_up()
-    apt.unpack(PACKAGES, root)
-    _relocate(root / "usr" / "bin" / "prometheus-alertmanager")
-    return root
-
-
-def _relocate(program: Path) -> None:
+def _relocate(root: Path) -> None:
     """Let Debian's Alertmanager find its templates, which the official one holds in itself.
 
     Debian's looks for them in a folder of the system, where only root may put them. In its stead the program
     gets a name of the same length for the folder in which it was started.
     """
+    program = root / "usr" / "bin" / "prometheus-alertmanager"
     theirs = b"/usr/share/prometheus/alertmanager"
     program.write_bytes(program.read_bytes().replace(theirs, b"/proc/self/cwd".ljust(len(theirs), b"/")))
-
-
-def _put(made: Path, root: Path) -> None:
-    try:
-        made.rename(root)
-    except OSError:
-        if not root.is_dir():  # otherwise another run was faster, and what it made is the same
-            raise
 
 
 @contextlib.asynccontextmanager

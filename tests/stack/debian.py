@@ -4,12 +4,16 @@ The mirrors are those that the machine is set up with. What the packages are for
 and `systems`.
 """
 
+import hashlib
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from deploy.local.places import cache_folder
 
 ETC = Path("/etc/apt")
 OS_RELEASE = Path("/etc/os-release")
@@ -138,6 +142,35 @@ class Apt:
         environ = {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"}
         environ |= {"APT_CONFIG": str(self.folder / "apt.conf")} if apt_config else {}
         _run(argv, cwd=cwd, environ=environ)
+
+
+def unpacked(
+    name: str, suite: str, packages: Sequence[str], mend: Callable[[Path], None] | None = None
+) -> Path:
+    """A folder with the packages' files and what `mend` makes of it, fetched once for each user.
+
+    Nothing is installed, and no service is started. Raises AptFailure.
+    """
+    tag = hashlib.sha256(" ".join(packages).encode()).hexdigest()[:8]
+    root = cache_folder() / "debian" / f"{name}-{suite}-{tag}"
+    if not root.is_dir():
+        root.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=root.parent) as work:
+            apt, made = Apt(suite, Path(work) / "apt"), Path(work) / "root"
+            apt.set_up()
+            apt.unpack(packages, made)
+            if mend is not None:
+                mend(made)
+            _put(made, root)
+    return root
+
+
+def _put(made: Path, root: Path) -> None:
+    try:
+        made.rename(root)
+    except OSError:
+        if not root.is_dir():  # otherwise another run was faster, and what it made is the same
+            raise
 
 
 def install(*packages: str) -> None:
