@@ -17,6 +17,7 @@ from gateway.engines import Body, ConnectFailed, Engine, EngineFailure, Exchange
 from gateway.errors import ClientClosed, EngineError, GatewayError, Headers
 from gateway.metrics import Metrics
 from gateway.relay import answers, dialects
+from gateway.relay.answers import Content
 from gateway.relay.call import Call
 from gateway.relay.caller import Caller
 from gateway.relay.completions import name_twice
@@ -118,19 +119,19 @@ class Relay:
             raise self._failed(engine, failure) from failure
         engine.note_success()
         passage.let_go()
+        content = answers.content(exchange.headers)
         if exchange.status >= 300:
-            body = answers.unpacked(exchange.headers, await self._whole(call, engine, exchange))
+            body = answers.unpacked(content, await self._whole(call, engine, exchange))
             raise refusal(exchange.status, exchange.headers, body, passage.route.template, passage.model.id)
-        media_type = answers.media_type(exchange.headers)
-        is_stream = media_type == "text/event-stream"
-        if exchange.status != 200 or (is_stream and answers.is_packed(exchange.headers)):
-            raise unexpected(exchange.status, media_type)
+        is_stream = content.media_type == "text/event-stream"
+        if exchange.status != 200 or (is_stream and content.is_packed):
+            raise unexpected(exchange.status, content.media_type)
         if is_stream and passage.route.streams:
-            await self._stream(call, passage, engine, exchange, out)
-        elif media_type in passage.route.answers:
-            await self._plain(call, passage, engine, exchange, out)
+            await self._stream(call, passage, engine, exchange, content, out)
+        elif content.media_type in passage.route.answers:
+            await self._plain(call, passage, engine, exchange, content, out)
         else:
-            raise unexpected(exchange.status, media_type)
+            raise unexpected(exchange.status, content.media_type)
 
     async def _whole(self, call: Call, engine: Engine, exchange: Exchange) -> bytes:
         parts = []
@@ -143,23 +144,23 @@ class Relay:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def _plain(
-        self, call: Call, passage: Passage, engine: Engine, exchange: Exchange, out: Out
+        self, call: Call, passage: Passage, engine: Engine, exchange: Exchange, content: Content, out: Out
     ) -> None:
-        body = answers.unpacked(exchange.headers, await self._whole(call, engine, exchange))
-        answers.check(exchange.headers, body)
+        body = answers.unpacked(content, await self._whole(call, engine, exchange))
+        answers.check(content, body)
         call.finished = True
-        call.record.usage = answers.usage(passage.route, exchange.headers, body)
+        call.record.usage = answers.usage(passage.route, content, body)
         if passage.both_names:
             body = name_twice(body)
-        headers = [*answers.passed_on(exchange.headers), (b"content-length", b"%d" % len(body))]
+        headers = [*content.headers, (b"content-length", b"%d" % len(body))]
         with out.caller.together():
             await out.send({"type": "http.response.start", "status": exchange.status, "headers": headers})
             await out.send({"type": "http.response.body", "body": body})
 
     async def _stream(
-        self, call: Call, passage: Passage, engine: Engine, exchange: Exchange, out: Out
+        self, call: Call, passage: Passage, engine: Engine, exchange: Exchange, content: Content, out: Out
     ) -> None:
-        headers = [*answers.passed_on(exchange.headers), *STREAM_HEADERS]
+        headers = [*content.headers, *STREAM_HEADERS]
         events = dialects.reader(
             passage.route,
             include_usage=passage.include_usage,
