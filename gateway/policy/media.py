@@ -125,7 +125,8 @@ def _why(item: Mapping[str, Any], field: str, value: Any, media: Media) -> str |
     if type(url) is not str or url[:5].lower() == "data:" or _allowed(url, media):
         return None
     hosts = f" or https from {', '.join(media)}" if type(media) is tuple else ""
-    return f"The URL {quote(url)} is not fetched for you: send a 'data:' URL{hosts}."
+    inline = "its bytes in a source of type 'base64'" if field == "source" else "a 'data:' URL"
+    return f"The URL {quote(url)} is not fetched for you: send {inline}{hosts}."
 
 
 def _allowed(url: str, media: Media) -> bool:

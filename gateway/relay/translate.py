@@ -35,6 +35,7 @@ _TOO_LONG = (
 )
 _PROMPT_PARAMS = ("input_tokens", "input_text")
 _NO_SUCH_API = re.compile(r"(?:model does not support .* API|server does not support)\b")
+_NO_SUCH_INPUT = re.compile(r"(?:image|audio|video) input is not supported")
 _FEW = 10
 
 
@@ -55,6 +56,10 @@ def refusal(
         )
     if _is_unserved(status, message, param):
         return InvalidRequest(f"The model '{model}' does not serve {route}.", param="model", cause=cause)
+    if status == 500 and _NO_SUCH_INPUT.match(message):  # llama.cpp, of what the caller sent
+        return InvalidRequest(
+            f"The model '{model}' takes no such input: {message.split(' - ')[0]}.", cause=cause
+        )
     if status in (400, 413, 422, 501) and message:
         return _callers_fault(status, message, param, cause)
     return EngineError(

@@ -237,7 +237,7 @@ async def test_messages_are_refused_in_their_own_shape(running: Gateway, fake_en
     )
 
     assert answer.status == 400
-    assert "is not fetched for you" in answer.body.decode()
+    assert "is not fetched for you: send its bytes in a source of type 'base64'" in answer.body.decode()
     assert await fake_engine.requests() == []
 
 

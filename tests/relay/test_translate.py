@@ -57,6 +57,11 @@ def said(message: str, param: str | None = None) -> bytes:
             b'{"type":"error","error":{"type":"BadRequestError","message":"%b"}}' % TOO_LONG.encode(),
             ContextLengthExceeded,
         ),
+        (
+            500,
+            said("image input is not supported - hint: provide the mmproj"),
+            InvalidRequest,
+        ),
         (400, said("max_completion_tokens (99) cannot be greater than max_model_len (8)"), InvalidRequest),
         (413, said("the file is too large"), RequestTooLarge),
         (501, said("Embedding prompt not supported for beam search"), InvalidRequest),
