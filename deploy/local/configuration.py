@@ -17,8 +17,8 @@ from deploy.local.problem import Problem
 ENGINE_URL = re.compile(r"(?<=http://127\.0\.0\.1:)\d+")
 
 TEMPLATE = """\
-# The local gateway. `make up` wrote this file once: it is yours to change. `make up` writes only the
-# engine's address again, when its port is taken.
+# The local gateway. `make up` wrote this file, and it is yours to change: from then on `make up` writes only
+# the engine's address again, when its port is taken. Unchanged, it is written anew for another engine.
 # Then load it with `kill -HUP` (`make status` shows the process), or by `make down` and `make up`.
 
 [engine]

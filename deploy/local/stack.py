@@ -161,7 +161,7 @@ def _wait(places: Places, at: Ports, watch: Watch) -> None:
         watch.until(lambda: probe.get(health).status == 200, progress, OTHERS_START_SECONDS)
         watch.until(lambda: _exported(places), progress, OTHERS_START_SECONDS)
         first_key.ensure(places, at)
-    with step("Starting the engine: it loads the model (about a minute)") as progress:
+    with step("Starting the engine: it loads the model (a minute at most, as a rule)") as progress:
         ready = f"http://127.0.0.1:{at.ops}/readyz"
         watch.until(lambda: probe.get(ready).status == 200, progress, ENGINE_START_SECONDS)
     through_caddy = f"https://localhost:{at.https}/healthz"
