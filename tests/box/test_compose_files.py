@@ -1,10 +1,12 @@
 """The compose files, read by the real Compose where there is one: what `make up` writes completes them."""
 
+import functools
 import json
 import os
 import shutil
 import subprocess
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,14 +14,25 @@ import pytest
 from deploy.box import first_run, profiles, secret_files, variables
 from deploy.box.places import CHECKOUT, Places
 from tests.box.boxes import UNRELATED, Box
-from tests.stack import engine
+from tests.stack import debian, engine
+from tests.stack.engine import Programs
 
 
-def _compose() -> dict[str, str]:
-    """An environment in which `docker compose` works: the machine's, or that of the tests' own engine."""
-    cached = engine.cache() / f"engine-{engine.SUITE}"
-    environ = {**os.environ, **(engine.Programs(cached).environ if cached.exists() else {})}
-    return {name: value for name, value in environ.items() if name not in UNRELATED}
+@functools.cache
+def environ() -> Mapping[str, str]:
+    """An environment in which `docker compose` works: the machine's, or Debian's, unpacked beside it."""
+    plain = {name: value for name, value in os.environ.items() if name not in UNRELATED}
+    if _works(plain):
+        return plain
+    if not debian.codename():
+        pytest.skip("no docker compose here, and this is no Debian to take it from")
+    try:
+        programs = Programs(
+            debian.unpacked("compose", engine.SUITE, ["docker-cli", "docker-compose"], _as_plugin)
+        )
+    except debian.AptFailure as failure:
+        pytest.skip(f"no docker compose here: {failure}")
+    return {**plain, **programs.environ}
 
 
 def _works(environ: Mapping[str, str]) -> bool:
@@ -28,15 +41,17 @@ def _works(environ: Mapping[str, str]) -> bool:
     return subprocess.run(asked, env=environ, capture_output=True, check=False).returncode == 0
 
 
-ENVIRON = _compose()
-pytestmark = pytest.mark.skipif(not _works(ENVIRON), reason="no docker compose here")
+def _as_plugin(root: Path) -> None:
+    """Compose, where the client of the same folder looks for it."""
+    (root / "config").mkdir()
+    (root / "usr/libexec/docker/cli-plugins").rename(root / "config/cli-plugins")
 
 
-def compose(box: Box, *argv: str, **environ: str) -> subprocess.CompletedProcess[str]:
+def compose(box: Box, *argv: str) -> subprocess.CompletedProcess[str]:
     """The real `docker compose …` in the checkout."""
     return subprocess.run(
         ["docker", "compose", *argv],
-        cwd=box.folder, env={**ENVIRON, **environ}, capture_output=True, text=True, check=False,
+        cwd=box.folder, env=environ(), capture_output=True, text=True, check=False,
     )  # fmt: skip
 
 
