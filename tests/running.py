@@ -145,8 +145,8 @@ class Gateway:
             return sample((await client.get(self.ops + "/metrics")).text, name, **labels)
 
     def log(self) -> str:
-        """All that the process has written."""
-        return self.log_file.read_text(errors="replace")
+        """All lines that the process has written."""
+        return whole_lines(self.log_file)
 
     def events(self, name: str) -> list[dict[str, Any]]:
         """The log lines of one event."""
@@ -198,6 +198,12 @@ class Gateway:
         async with http_client() as client:
             answer = await client.get(f"{self.url}/v1/models", headers={"x-api-key": key})
             return answer.status_code != 401
+
+
+def whole_lines(file: Path) -> str:
+    """A log that is being written: its last line may be there by half, and is left out then."""
+    written = file.read_bytes()
+    return written[: written.rfind(b"\n") + 1].decode(errors="replace")
 
 
 async def wait_for(

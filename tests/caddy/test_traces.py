@@ -7,7 +7,7 @@ import pytest
 
 from tests.caddy.sites import Site
 from tests.local.upstream import Upstream
-from tests.running import http_client, sample, wait_for
+from tests.running import http_client, sample, wait_for, whole_lines
 
 SECRETS = {"authorization": "Bearer sk-gw-secret1", "x-api-key": "sk-gw-secret2", "cookie": "a=secret3"}
 
@@ -48,7 +48,7 @@ async def test_logs_hold_no_secret(site: Site, upstream: Upstream) -> None:
 )
 async def test_a_target_is_logged_without_what_may_be_a_key(site: Site, target: str, logged: str) -> None:
     """However it came to stand there, on both ports; a plain path stays readable."""
-    before = len(site.log.read_text().splitlines())
+    before = len(whole_lines(site.log).splitlines())
     for port, context in ((site.https, site.trust), (site.http, None)):
         reader, writer = await asyncio.open_connection("localhost", port, ssl=context)
         writer.write(f"GET {target} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n".encode())
@@ -64,7 +64,7 @@ async def test_a_target_is_logged_without_what_may_be_a_key(site: Site, target: 
 
 def uris(site: Site) -> list[str]:
     """The target in each line of the log, empty where it is of no request."""
-    lines = [json.loads(line) for line in site.log.read_text().splitlines()]
+    lines = [json.loads(line) for line in whole_lines(site.log).splitlines()]
     return [line.get("request", {}).get("uri", "") for line in lines]
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.local.caddies import Caddy
 from tests.local.http2 import Http2
 from tests.local.upstream import Upstream
-from tests.running import wait_for
+from tests.running import wait_for, whole_lines
 
 BOTH_PROTOCOLS = pytest.mark.parametrize("http2", [False, True], ids=["http1", "http2"])
 PATIENCE_SECONDS = 60.0
@@ -164,7 +164,7 @@ async def test_logs_hold_no_secret(caddy: Caddy, upstream: Upstream) -> None:
             await client.post(f"{path}?api_key=sk-gw-secret4", headers=headers)
 
     async def logged() -> bool:
-        lines = [json.loads(line) for line in caddy.log.read_text().splitlines()]
+        lines = [json.loads(line) for line in whole_lines(caddy.log).splitlines()]
         return any(line.get("request", {}).get("uri") == "/hang-up" for line in lines)
 
     await wait_for(logged, evidence=caddy.log.read_text)
