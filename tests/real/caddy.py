@@ -56,13 +56,21 @@ class Caddy:
                 stdout=log,
                 stderr=log,
             )
-        await wait_for(self._answers, START_SECONDS, self.log)
+        try:
+            await wait_for(self._answers, START_SECONDS, self.log)
+        except BaseException:
+            await self._end()
+            raise
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._process.kill()
+        await self._end()
+
+    async def _end(self) -> None:
+        if self._process.returncode is None:
+            self._process.kill()
         await self._process.wait()
 
     def log(self) -> str:
