@@ -6,6 +6,7 @@ parsed: what that is, how a stream ends and how its failure is told differ by di
 """
 
 import re
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 import orjson
@@ -22,7 +23,7 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 _PING = re.compile(rb"(?:^|[\r\n])event: ?ping[\r\n]")
 
 
-class EventStream:
+class EventStream(ABC):
     """Reads along one stream, in the base of all dialects. `feed` and `end` answer the bytes to pass on.
 
     A dialect says what may tell (`_telling`), reads it (`_read`), and writes its `farewell`. `data_events`
@@ -89,17 +90,17 @@ class EventStream:
             return b""
         return (shown if held else b"") + b"\n\n"
 
+    @abstractmethod
     def farewell(self, error: GatewayError) -> bytes:
         """What ends a broken stream so that the caller's library raises; closes a half-written event."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _telling(self, data: bytes) -> bool:
         """Whether these bytes may hold what has to be read: a few quick looks."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _read(self, said: dict[str, Any], event: bytes) -> bytes:
         """Read one event's JSON; the event as the caller shall see it, b"" to take it out."""
-        raise NotImplementedError
 
     def _is_idle(self, event: bytes) -> bool:
         """Whether this event says only that the engine is there, as a comment would."""
@@ -152,7 +153,7 @@ class EventStream:
             return event
         return self._read(said, event) if isinstance(said, dict) else event
 
-    def _note_done(self) -> None:
+    def _note_done(self) -> None:  # noqa: B027  a hook: most dialects have nothing to do there
         """`[DONE]` was seen; it means something in one dialect alone."""
 
     def _note_error(self, error: Any) -> None:

@@ -1,16 +1,15 @@
 """The blocks of docs/clients.md, run as they stand: only the environment leads them to the tests' gateway."""
 
-import asyncio
 import os
 import re
 import shutil
 import sys
 from pathlib import Path
 
+from tests.real import printed
 from tests.running import Gateway
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "clients.md"
-SECONDS = 300.0
 
 
 def sections() -> dict[str, str]:
@@ -37,20 +36,10 @@ async def shell(code: str, gateway: Gateway) -> str:
 async def run(command: list[str], gateway: Gateway) -> str:
     """What a command prints in the environment that the page asks for. Fails the test if it fails."""
     own = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        env=own | {
-            "OPENAI_BASE_URL": f"{gateway.url}/v1",
-            "OPENAI_API_KEY": gateway.key,
-            "ANTHROPIC_BASE_URL": gateway.url,
-            "ANTHROPIC_AUTH_TOKEN": gateway.key,
-        },
-        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    try:
-        out, errors = await asyncio.wait_for(process.communicate(), SECONDS)
-    finally:
-        if process.returncode is None:
-            process.kill()
-    assert process.returncode == 0, errors.decode(errors="replace")
-    return out.decode()
+    environ = own | {
+        "OPENAI_BASE_URL": f"{gateway.url}/v1",
+        "OPENAI_API_KEY": gateway.key,
+        "ANTHROPIC_BASE_URL": gateway.url,
+        "ANTHROPIC_AUTH_TOKEN": gateway.key,
+    }
+    return await printed.by(command, environ)

