@@ -27,6 +27,7 @@ from gateway.errors.tree import (
     ShuttingDown,
     StorageFull,
     UnsupportedMediaType,
+    UsageStoreUnavailable,
     quote,
 )
 
@@ -57,5 +58,6 @@ __all__ = [
     "ShuttingDown",
     "StorageFull",
     "UnsupportedMediaType",
+    "UsageStoreUnavailable",
     "quote",
 ]

@@ -33,7 +33,7 @@ async def _http_exception(request: Request, error: Exception) -> Response:
     if error.status_code == 404:
         return render(NotFound(f"There is nothing at {quote(request.url.path)}."))
     if error.status_code == 405:
-        allowed = (error.headers or {}).get("allow", "").split(", ")
+        allowed = sorted((error.headers or {}).get("Allow", "").split(", "))
         return render(MethodNotAllowed(request.method, request.url.path, allowed))
     return render(InvalidRequest(str(error.detail)))
 

@@ -10,7 +10,8 @@ error is decided where it is raised; nothing here knows routes, engines or keys.
     ├── MethodNotAllowed 405         ├── QueueTimeout 503          ├── KeyStoreUnavailable 503
     ├── InvalidJson 400              ├── EngineLoading 503         ├── InternalError 500
     ├── InvalidRequest 400           └── EngineUnavailable 503     ├── StorageFull 507
-    ├── ContextLengthExceeded 400                                  └── ClientClosed 499 (for logs)
+    ├── ContextLengthExceeded 400                                  ├── UsageStoreUnavailable 503
+    │                                                              └── ClientClosed 499 (for logs)
     ├── RequestTooLarge 413, UnsupportedMediaType 415, HeadersTooLarge 431
 """
 
@@ -253,6 +254,13 @@ class KeyStoreUnavailable(GatewayError):
 
     status = 503
     code = "key_store_unavailable"
+
+
+class UsageStoreUnavailable(GatewayError):
+    """The usage database cannot be read or written; operators alone are told, calls go on."""
+
+    status = 503
+    code = "usage_store_unavailable"
 
 
 class InternalError(GatewayError):

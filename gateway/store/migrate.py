@@ -1,4 +1,4 @@
-"""Which revision the key database has, and how it comes to this gateway's: under a lock, once.
+"""Which revision a database has, and how it comes to this gateway's: under a lock, once.
 
 A new database is made as the schema of today has it. Alembic is imported only if there is one to
 migrate: its 10 MB and fifth of a second are not for every start.
@@ -17,9 +17,9 @@ from urllib.parse import quote
 from sqlalchemy import Connection, create_engine
 from sqlalchemy.pool import NullPool
 
-from gateway.errors import KeyStoreUnavailable
+from gateway.errors import GatewayError
 from gateway.store.failures import forbidden, translated, unavailable
-from gateway.store.schema import REVISION, create
+from gateway.store.kind import Kind
 
 Opening = Literal["migrate", "create", "existing"]
 """`migrate`: make or upgrade the database (servers). `create`: make a missing one, refuse another
@@ -28,27 +28,27 @@ revision (commands that write). `existing`: refuse both (commands that read)."""
 BUSY_SECONDS = 5.0
 LOCK_SECONDS = 60.0
 _LOCK_POLL_SECONDS = 0.05
-_MIGRATIONS = Path(__file__).parent / "migrations"
 
 
-def prepare(path: Path, opening: Opening) -> None:
+def prepare(path: Path, opening: Opening, kind: Kind) -> None:
     """Leaves a database of this gateway's revision at `path`, or raises what to do.
 
-    Raises KeyStoreUnavailable and StorageFull.
+    Raises the kind's own error and StorageFull.
     """
-    with translated(path):
+    with translated(path, kind):
         found = revision(path)
-        if found == REVISION:
-            _check_access(path)
+        if found == kind.revision:
+            _check_access(path, kind)
             return
-        if found is not None and (opening != "migrate" or found > REVISION):
-            raise other_revision(path, found)
+        if found is not None and (opening != "migrate" or found > kind.revision):
+            raise other_revision(path, found, kind)
         if found is None and opening == "existing":
             raise unavailable(
-                f"There is no key database at {path}. Name the gateway's data directory with --data-dir or "
-                "GATEWAY_DATA_DIR, or create a first key."
+                kind,
+                f"There is no {kind.called} at {path}. Name the gateway's data directory with --data-dir or "
+                f"GATEWAY_DATA_DIR, or {kind.first}.",
             )
-        _upgrade(path)
+        _upgrade(path, kind)
 
 
 def uri(path: Path) -> str:
@@ -67,15 +67,15 @@ def revision(path: Path) -> str | None:
         return None if row is None else str(row[0])
 
 
-def _check_access(path: Path) -> None:
+def _check_access(path: Path, kind: Kind) -> None:
     # SQLite writes its log beside the file, also when it only reads.
     if not (os.access(path, os.R_OK | os.W_OK) and os.access(path.parent, os.W_OK | os.X_OK)):
-        raise forbidden(path, "no access")
+        raise forbidden(path, kind, "no access")
 
 
-def other_revision(path: Path, found: str) -> KeyStoreUnavailable:
+def other_revision(path: Path, found: str, kind: Kind) -> GatewayError:
     """The error for a database that this gateway does not work on, with the mend for each direction."""
-    if found > REVISION:
+    if found > kind.revision:
         mend = (
             "It was made by a newer gateway: use that version, or restore a backup from before the upgrade."
         )
@@ -84,28 +84,29 @@ def other_revision(path: Path, found: str) -> KeyStoreUnavailable:
             "It was made by an older gateway: start this version's server once (gateway serve), it migrates."
         )
     return unavailable(
-        f"The key database {path} has revision {found}, and this gateway works on {REVISION}. {mend}"
+        kind,
+        f"The {kind.called} {path} has revision {found}, and this gateway works on {kind.revision}. {mend}",
     )
 
 
-def _upgrade(path: Path) -> None:
+def _upgrade(path: Path, kind: Kind) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _lock(path.with_name(path.name + ".lock")):
+    with _lock(path.with_name(path.name + ".lock"), kind):
         found = revision(path)
-        if found == REVISION:
+        if found == kind.revision:
             return
         _create_file(path)
         with closing(sqlite3.connect(uri(path), uri=True, timeout=BUSY_SECONDS)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
         with _transaction(path) as transaction:
             if found is None:
-                create(transaction)
+                kind.create(transaction)
             else:
-                _run_alembic(transaction)
+                _run_alembic(transaction, kind)
 
 
 @contextmanager
-def _lock(path: Path) -> Iterator[None]:
+def _lock(path: Path, kind: Kind) -> Iterator[None]:
     """Holds the lock file; the kernel lets go of it when this process ends, however it ends."""
     deadline = time.monotonic() + LOCK_SECONDS
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -113,7 +114,8 @@ def _lock(path: Path) -> Iterator[None]:
         while not _try_lock(descriptor):
             if time.monotonic() > deadline:
                 raise unavailable(
-                    f"Another process has been migrating for {LOCK_SECONDS:g} s ({path}). End it first."
+                    kind,
+                    f"Another process has been migrating for {LOCK_SECONDS:g} s ({path}). End it first.",
                 )
             time.sleep(_LOCK_POLL_SECONDS)
         yield
@@ -151,11 +153,11 @@ def _transaction(path: Path) -> Iterator[Connection]:
         yield connection
 
 
-def _run_alembic(connection: Connection) -> None:
+def _run_alembic(connection: Connection, kind: Kind) -> None:
     from alembic import command
     from alembic.config import Config
 
     config = Config()
-    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config.set_main_option("script_location", str(kind.migrations).replace("%", "%%"))
     config.attributes["connection"] = connection
     command.upgrade(config, "head")

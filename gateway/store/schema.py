@@ -4,13 +4,13 @@ How the tables came to be is in `migrations`; a change here needs a new revision
 """
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Literal
 
 from sqlalchemy import (
     JSON,
     BigInteger,
     Column,
-    Connection,
     DateTime,
     Dialect,
     Float,
@@ -18,14 +18,16 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
-    PrimaryKeyConstraint,
     String,
     Table,
 )
 from sqlalchemy.types import TypeDecorator
 
+from gateway.errors import KeyStoreUnavailable
+from gateway.store.kind import Kind
+
 REVISION = "0001"
-"""The revision that this code reads and writes. Revisions are numbers of four digits and only grow."""
+"""The revision that this code reads and writes."""
 
 _UNLIMITED = -1  # no limit is below 1, so that a plain integer column holds all three meanings
 
@@ -116,16 +118,12 @@ secrets = Table(
 )
 """What the gateway itself made once and must keep."""
 
-_revision = Table(
-    "alembic_version",
-    MetaData(),  # Alembic's table, not one of the schema that it compares
-    Column("version_num", String(32), nullable=False),
-    PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+KEYS = Kind(
+    file_name="gateway.db",
+    called="key database",
+    unavailable=KeyStoreUnavailable,
+    revision=REVISION,
+    metadata=metadata,
+    migrations=Path(__file__).parent / "migrations",
+    first="create a first key",
 )
-
-
-def create(connection: Connection) -> None:
-    """Makes all tables in an empty database, at the revision that the migrations lead to."""
-    metadata.create_all(connection, checkfirst=False)  # a table that is there already is a foreign one
-    _revision.create(connection)
-    connection.execute(_revision.insert().values(version_num=REVISION))

@@ -17,6 +17,7 @@ from sqlalchemy import text
 from gateway.errors import KeyStoreUnavailable, StorageFull
 from gateway.store import Store, Writer
 from gateway.store.failures import from_sqlite
+from gateway.store.schema import KEYS
 
 TWENTY_KEYS = """
 import asyncio, pathlib, sys
@@ -202,6 +203,6 @@ def test_a_lock_held_elsewhere_is_told(tmp_path: Path) -> None:
         holder.execute("BEGIN EXCLUSIVE")
         with pytest.raises(sqlite3.OperationalError) as raised:
             waiting.execute("BEGIN IMMEDIATE")
-    told = from_sqlite(raised.value, path)
+    told = from_sqlite(raised.value, path, KEYS)
     assert "Another process holds the lock" in told.message
     assert told.retry_after == 1
