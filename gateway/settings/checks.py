@@ -35,10 +35,7 @@ def same_port(settings: Settings) -> Iterator[str]:
 
 
 # Names that scripts may rely on already, of parts that are still to come.
-NOT_IN_FORCE = (
-    "limits.default.rpm", "limits.default.tpm", "limits.default.tokens_per_day",
-    "limits.default.tokens_per_month", "budgets", "admission", "usage", "files", "batches",
-)  # fmt: skip
+NOT_IN_FORCE = ("admission", "files", "batches")
 NOT_IN_FORCE_OF_A_MODEL = ("max_inflight",)
 
 

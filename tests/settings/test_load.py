@@ -37,6 +37,7 @@ SAMPLES: dict[str, tuple[str, object]] = {
     ),
     "GATEWAY_BUDGETS__TIMEZONE": ("Europe/Berlin", "Europe/Berlin"),
     "GATEWAY_FILES__QUOTA_BYTES_PER_KEY": ("1073741825", 1_073_741_825),
+    "GATEWAY_USAGE__GPU_ENERGY": ("off", "off"),
     "GATEWAY_LOG__REQUESTS": ("all", "all"),
 }
 A_NUMBER = ("77", 77)

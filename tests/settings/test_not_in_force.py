@@ -11,10 +11,9 @@ from tests.settings.conftest import MODEL
 @pytest.mark.parametrize(
     ("text", "name"),
     [
-        ("[limits.default]\nrpm = 5\n", "limits.default.rpm"),
-        ("[limits.default]\ntokens_per_day = 5\n", "limits.default.tokens_per_day"),
         ("[admission]\nqueue_limit = 5\n", "admission"),
-        ('[budgets]\ntimezone = "Europe/Berlin"\n', "budgets"),
+        ("[files]\nexpire_days = 5\n", "files"),
+        ("[batches]\nmax_lines = 5\n", "batches"),
     ],
 )
 def test_a_setting_without_effect_is_warned_about_by_name(tmp_path: Path, text: str, name: str) -> None:
@@ -49,6 +48,8 @@ def test_what_is_in_force_is_not_warned_about(tmp_path: Path) -> None:
     """A warning that is always there is read by nobody."""
     file = tmp_path / "gateway.toml"
     file.write_text(
-        '[limits.default]\nmax_parallel = 5\n[log]\nrequests = "all"\n' + MODEL + 'cache_isolation = "none"\n'
+        "[limits.default]\nrpm = 5\ntpm = 5\nmax_parallel = 5\ntokens_per_day = 5\ntokens_per_month = 5\n"
+        '[budgets]\ntimezone = "Europe/Berlin"\n[usage]\nrollup_days = 5\ngpu_energy = "off"\n'
+        '[log]\nrequests = "all"\n' + MODEL + 'cache_isolation = "none"\n'
     )
     assert load(file, {}).warnings == ()
