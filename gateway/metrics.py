@@ -6,7 +6,7 @@ each would buy nothing, and prometheus-client's own took a tenth of a request's 
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector, generate_latest
@@ -144,6 +144,24 @@ class Traffic(Collector):
             yield family
 
 
+class Budgets(Collector):
+    """How much of each budget is spent: worked out when a scrape asks, so that no request pays for it."""
+
+    def __init__(self) -> None:
+        self.used_ratios: Callable[[], Iterable[tuple[str, str, float]]] = lambda: ()
+
+    def collect(self) -> Iterator[Metric]:
+        """A series for each budget of a key that has called since the start."""
+        family = GaugeMetricFamily(
+            "gateway_budget_used_ratio",
+            "Tokens spent of a key's budget, 1 when it is used up.",
+            labels=("key", "limit"),
+        )
+        for key, limit, ratio in self.used_ratios():
+            family.add_metric((key, limit), ratio)
+        yield family
+
+
 class Metrics:
     """One set of collectors in a registry of its own, so that two gateways in one process stay apart."""
 
@@ -152,6 +170,8 @@ class Metrics:
         ProcessCollector(registry=self.registry)
         self.traffic = Traffic()
         self.registry.register(self.traffic)
+        self.budgets = Budgets()
+        self.registry.register(self.budgets)
         self.limited = self._counter("limited", "Calls refused by a limit of their key.", "key", "limit")
         self.client_disconnects = self._counter(
             "client_disconnects", "Callers who left before the answer was complete.", "phase"
@@ -163,7 +183,17 @@ class Metrics:
         self.engine_reconnects = self._counter(
             "engine_reconnects", "Kept-alive connections that turned out dead and were replaced.", "engine"
         )
+        self.gpu_energy_joules = self._counter(
+            "gpu_energy_joules", "What a GPU of this box has consumed, idle time included.", "gpu"
+        )
         self.key_store_up = self._gauge("key_store_up", "1 while the key database can be read.")
+        self.open_slots = self._gauge("open_slots", "Calls that hold a slot of their key; 0 at rest.")
+        self.reserved_tokens = self._gauge(
+            "reserved_tokens", "Tokens held for calls that are not settled; 0 at rest."
+        )
+        self.usage_store_up = self._gauge("usage_store_up", "1 while the usage database can be written.")
+        self.usage_rows_pending = self._gauge("usage_rows_pending", "Usage rows that are not written yet.")
+        self.usage_rows_lost = self._counter("usage_rows_lost", "Usage rows that were never written.")
         self.build_info = self._gauge("build_info", "The running version, always 1.", "version")
         self.build_info.labels(version=version).set(1)
 

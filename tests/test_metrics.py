@@ -29,12 +29,19 @@ LABELS = {
     "gateway_tokens_total": ("key", "model", "kind"),
     "gateway_key_requests_total": ("key", "status_class"),
     "gateway_limited_total": ("key", "limit"),
+    "gateway_budget_used_ratio": ("key", "limit"),
     "gateway_inflight": ("model",),
+    "gateway_open_slots": (),
+    "gateway_reserved_tokens": (),
     "gateway_engine_up": ("engine",),
     "gateway_engine_reconnects_total": ("engine",),
     "gateway_client_disconnects_total": ("phase",),
     "gateway_fields_dropped_total": ("field",),
+    "gateway_gpu_energy_joules_total": ("gpu",),
     "gateway_key_store_up": (),
+    "gateway_usage_store_up": (),
+    "gateway_usage_rows_pending": (),
+    "gateway_usage_rows_lost_total": (),
     "gateway_build_info": ("version",),
 }
 BESIDE_COUNTERS = "_created"  # when a counter began: the client library's own, for OpenMetrics
@@ -51,10 +58,12 @@ def touched() -> Metrics:
     count(metrics.traffic, "a-key", "m", Usage(7, 4, 3, 2))
     metrics.traffic.inflight["m"] = 1
     metrics.limited.labels("a-key", "max_parallel").inc()
+    metrics.budgets.used_ratios = lambda: [("a-key", "tokens_per_day", 0.5)]
     metrics.client_disconnects.labels("waiting").inc()
     metrics.fields_dropped.labels("priority").inc()
     metrics.engine_up.labels("http://engine").set(1)
     metrics.engine_reconnects.labels("http://engine").inc()
+    metrics.gpu_energy_joules.labels("0").inc(250.5)
     return metrics
 
 

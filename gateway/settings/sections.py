@@ -115,6 +115,9 @@ class Usage(Section):
 
     rollup_days: Whole = Field(default=30, ge=1, description="rows are rolled up by hour after this")
     retention_days: Whole = Field(default=400, ge=1, description="and deleted after this")
+    gpu_energy: Literal["auto", "on", "off"] = Field(
+        default="auto", description='what this box\'s GPUs consume; "auto": if an engine is on this host'
+    )
 
 
 class Files(Section):

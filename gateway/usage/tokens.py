@@ -12,6 +12,7 @@ from gateway.metrics import Traffic
 _USAGE = re.compile(rb'"usage"\s*+:\s*+(\{[^{}]*+(?:\{[^{}]*+\}[^{}]*+)*+\})')
 MAX_USAGE_BYTES = 65_536
 MAX_LOOKS = 100
+MOST_TOKENS = 1 << 40  # of one count: what an engine says must fit into a database, and the sums of it too
 
 _COUNTED = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens", "total_tokens")
 _CACHED = "cache_read_input_tokens"
@@ -28,13 +29,13 @@ class Usage(NamedTuple):
 
 
 def from_json(usage: Any) -> Usage | None:
-    """The counts of a `usage` object, in OpenAI's names or Anthropic's; None for what counts no tokens.
+    """The counts of a `usage` object, in OpenAI's names or Anthropic's; None for what tells no numbers.
 
     Details may be null or absent. Anthropic's `input_tokens` are those that no cache had a part in: prompt
     tokens are their sum with what was read from the cache and written to it. Where only `total_tokens` is
     told (rerank), they are the prompt's.
     """
-    if not isinstance(usage, dict) or not any(name in usage for name in _COUNTED):
+    if not isinstance(usage, dict) or not _tells_count(usage):
         return None
     completion = _either(usage, "completion_tokens", "output_tokens")
     if "prompt_tokens" in usage or "input_tokens" in usage:
@@ -110,5 +111,15 @@ def _either(usage: dict[str, Any], name: str, other: str) -> int:
     return _number(usage[name] if name in usage else usage.get(other))
 
 
+def _tells_count(usage: dict[str, Any]) -> bool:
+    for name in _COUNTED:
+        value = usage.get(name)
+        if type(value) is int and value >= 0:
+            return True
+    return False
+
+
 def _number(value: Any) -> int:
-    return value if type(value) is int and value > 0 else 0
+    if type(value) is not int or value <= 0:
+        return 0
+    return min(value, MOST_TOKENS)

@@ -176,6 +176,12 @@ def test_what_counts_something_else_counts_no_tokens(usage: dict[str, Any]) -> N
     assert from_json(usage) is None
 
 
+@pytest.mark.parametrize("number", [None, -1, 7.5, "7"])
+def test_counts_that_are_none_are_not_0(number: Any) -> None:
+    """The call is estimated then: it was not free."""
+    assert from_json({"prompt_tokens": number, "completion_tokens": number, "total_tokens": number}) is None
+
+
 def test_a_usage_that_counts_nothing_does_not_hide_the_one_before_it() -> None:
     """The search goes on: a schema may have a property of that name."""
     schema = {"properties": {"usage": {"type": "string"}}}

@@ -1,0 +1,162 @@
+"""How fast a model speaks, learned from calls that finished: what tells what a call had generated when cut.
+
+A stream tells it by its data events, some of which, at its beginning and its end, carry no token. A plain
+answer tells nothing before its end: there it is the time since the first token by the time between two. Those
+are medians of the last streams, since a caller who reads slowly makes his own as slow as he likes.
+"""
+
+import statistics
+from collections import deque
+from typing import NamedTuple
+
+from gateway.routes import Route
+
+_FADE = 0.95  # with each call: about the last 20 count
+_FIRST_TOKEN_SECONDS = 0.2
+_TOKEN_SECONDS = 0.03
+_LAST_STREAMS = 31
+_MOST_TOKENS = 64  # in one event
+_FEW_TOKENS = 8  # a stream of fewer tells the time between two badly
+_LEAST_SECONDS = 1e-4  # between two tokens
+_LEAST_SHARE = 0.3  # of a plain answer's time that is spent on tokens after the first
+
+
+class Frame(NamedTuple):
+    """What of a stream's data events is no token, and what of its tokens no event.
+
+    `lead`: events without a token that begin each choice; `trail`: those that end the stream; `silent`:
+    tokens without an event that end a choice which ends by itself, since the last of them is no text.
+    """
+
+    lead: int
+    trail: int
+    silent: int
+
+
+# As vLLM 0.32 writes them, counted as `relay` counts data events; tests/real holds them against it.
+_CHAT = Frame(lead=1, trail=1, silent=0)  # the role; usage
+_TEXT = Frame(lead=0, trail=1, silent=0)  # usage
+_RESPONSES = Frame(lead=2, trail=4, silent=1)  # item and part begun; text, part and item done, all completed
+_MESSAGES = Frame(lead=2, trail=3, silent=1)  # message and block begun; block ended, counts, message ended
+
+
+def frame(route: Route) -> Frame:
+    """What stands around the tokens of this route's streams."""
+    if route.dialect == "responses":
+        return _RESPONSES
+    if route.dialect == "messages":
+        return _MESSAGES
+    return _CHAT if route.has_template else _TEXT
+
+
+class _Ratio:
+    """A ratio of two sums that fade; its first guess counts as a call of so much `below`."""
+
+    __slots__ = ("_above", "_below")
+
+    def __init__(self, guess: float, below: float) -> None:
+        self._above = guess * below
+        self._below = below
+
+    @property
+    def value(self) -> float:
+        return self._above / self._below
+
+    def learn(self, above: float, below: float) -> None:
+        self._above = _FADE * self._above + above
+        self._below = _FADE * self._below + below
+
+
+class _Line:
+    """The line of seconds over tokens through plain answers: its slope, and where it begins."""
+
+    __slots__ = ("_count", "_seconds", "_seconds_tokens", "_tokens", "_tokens_squared")
+
+    def __init__(self) -> None:
+        self._count = self._tokens = self._seconds = self._tokens_squared = self._seconds_tokens = 0.0
+
+    def learn(self, tokens: float, seconds: float) -> None:
+        self._count = _FADE * self._count + 1
+        self._tokens = _FADE * self._tokens + tokens
+        self._seconds = _FADE * self._seconds + seconds
+        self._tokens_squared = _FADE * self._tokens_squared + tokens * tokens
+        self._seconds_tokens = _FADE * self._seconds_tokens + seconds * tokens
+
+    def fitted(self) -> tuple[float, float]:
+        """Seconds before the first token and seconds for each token, by least squares, within reason."""
+        tokens, seconds = self._tokens / self._count, self._seconds / self._count
+        spread = self._tokens_squared / self._count - tokens * tokens
+        mean = seconds / tokens
+        slope = 0.9 * mean  # of answers that are all of one length
+        if spread > 0.01 * tokens * tokens:
+            slope = (self._seconds_tokens / self._count - tokens * seconds) / spread
+        slope = max(_LEAST_SHARE * mean, min(mean, slope))
+        return max(0.0, seconds - slope * tokens), max(_LEAST_SECONDS, slope)
+
+
+class Pace:
+    """How fast one model speaks."""
+
+    __slots__ = ("_first_token_seconds", "_per_event", "_plain", "_token_seconds")
+
+    def __init__(self) -> None:
+        self._per_event: dict[str, _Ratio] = {}
+        self._first_token_seconds: deque[float] = deque(maxlen=_LAST_STREAMS)
+        self._token_seconds: deque[float] = deque(maxlen=_LAST_STREAMS)
+        self._plain: _Line | None = None
+
+    def streamed_tokens(self, route: Route, data_events: int, choices: int) -> float:
+        """The tokens of all choices that a stream has carried in so many data events."""
+        carrying = max(0, data_events - frame(route).lead * choices)
+        ratio = self._per_event.get(route.template)
+        return carrying * ratio.value if ratio is not None else carrying
+
+    def plain_tokens(self, seconds: float) -> float:
+        """The tokens of one choice that an engine has made so many seconds after it was asked."""
+        first_token_seconds, token_seconds = self._times()
+        return max(0.0, seconds - first_token_seconds) / token_seconds
+
+    def prompt_share(self, seconds: float) -> float:
+        """How much of a prompt counts so many seconds after it was sent, while no token has come.
+
+        vLLM counts a prompt with its first token. Times to it are spread from nothing to about twice their
+        mean: of prompts that are left by then, this is the share that it has counted.
+        """
+        first_token_seconds, _ = self._times()
+        return min(1.0, seconds / (2 * first_token_seconds)) if first_token_seconds > 0 else 1.0
+
+    def learn_stream(self, route: Route, tokens: int, choices: int, data_events: int) -> None:
+        """A stream that finished."""
+        frames = frame(route)
+        carrying = data_events - frames.lead * choices - frames.trail
+        if carrying <= 0:
+            return
+        if tokens > carrying:
+            tokens -= frames.silent
+        ratio = self._per_event.get(route.template)
+        if ratio is None:
+            ratio = self._per_event[route.template] = _Ratio(1.0, 5.0)
+        ratio.learn(min(tokens, _MOST_TOKENS * carrying), carrying)
+
+    def learn_times(self, tokens: float, first_token_seconds: float, seconds: float) -> None:
+        """When a choice's first token came, and its last, counted from sending."""
+        if not 0.0 < first_token_seconds <= seconds:
+            return
+        self._first_token_seconds.append(first_token_seconds)
+        known = self._token_seconds
+        if tokens > 1 and (tokens >= _FEW_TOKENS or len(known) < _FEW_TOKENS):
+            known.append(max(_LEAST_SECONDS, (seconds - first_token_seconds) / (tokens - 1)))
+
+    def learn_plain(self, tokens: float, seconds: float) -> None:
+        """A choice of a plain answer that finished."""
+        if tokens > 0 and seconds > 0:
+            self._plain = self._plain or _Line()
+            self._plain.learn(tokens, seconds)
+
+    def _times(self) -> tuple[float, float]:
+        """Seconds until the first token and between two: by streams, else by plain answers."""
+        if self._token_seconds:
+            return statistics.median(self._first_token_seconds), statistics.median(self._token_seconds)
+        if self._plain is not None:
+            return self._plain.fitted()
+        return _FIRST_TOKEN_SECONDS, _TOKEN_SECONDS

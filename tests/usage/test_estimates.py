@@ -1,0 +1,217 @@
+"""What a call is expected to use, and what one that told nothing has used."""
+
+import random
+import string
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.routes import BY_TEMPLATE, OF_ENGINES
+from gateway.usage import Ask, Estimates, Usage, estimates
+from tests.running import least
+from tests.usage.corpus import Body, Corpus
+from tests.usage.test_bodies import HOSTILE
+
+CHAT = "/v1/chat/completions"
+HELLO = {"messages": [{"role": "user", "content": "Hello there, how are you today?"}]}
+QUICK_SECONDS = 0.00025  # of the CPU, for one small call asked and learned; it is a tenth of that
+
+
+def ask(known: Estimates, body: Body, route: str = CHAT, *, key: str = "k", choices: int = 1) -> Ask:
+    """What a call asks for."""
+    return known.ask(body, route=BY_TEMPLATE[route], model="m", key_id=key, choices=choices)
+
+
+def finish(
+    known: Estimates, call: Ask, prompt: int, completion: int = 0, *,
+    data_events: int = 0, first_token_seconds: float = 0.0, seconds: float = 1.0,
+) -> None:  # fmt: skip
+    """The call ends as it should."""
+    known.learn(
+        call, Usage(prompt, 0, completion),
+        data_events=data_events, first_token_seconds=first_token_seconds, seconds=seconds,
+    )  # fmt: skip
+
+
+def test_prompt_and_output_are_reserved_together() -> None:
+    """The output of each choice."""
+    call = ask(Estimates(), {**HELLO, "max_tokens": 100, "n": 3}, choices=3)
+    assert call.output == 300
+    assert call.tokens == call.prompt + 300
+    assert 10 < call.prompt < 60
+
+
+def test_without_a_cap_as_much_as_this_key_has_used() -> None:
+    """Of another key's calls nothing is known."""
+    known = Estimates()
+    for _ in range(20):
+        finish(known, ask(known, {**HELLO, "n": 2}, choices=2), 20, 800)
+    assert ask(known, HELLO).output == 400
+    assert ask(known, HELLO, key="another").output == 1024
+
+
+@pytest.mark.parametrize("route", ["/v1/embeddings", "/v1/rerank", "/v1/score", "/classify", "/pooling"])
+def test_what_generates_nothing_reserves_its_prompt(route: str) -> None:
+    """And is cut at its prompt."""
+    call = ask(Estimates(), {"input": "Hello", "query": "a", "documents": ["b"]}, route)
+    assert call.output == 0
+    assert call.prompt >= 1
+    assert Estimates().cut(call, data_events=0, seconds=1000) == Usage(prompt=call.prompt)
+
+
+@pytest.mark.parametrize("route", ["/tokenize", "/detokenize", "/v1/messages/count_tokens"])
+def test_what_tells_no_tokens_reserves_none(route: str) -> None:
+    """Only a request."""
+    assert ask(Estimates(), HELLO, route).tokens == 0
+
+
+def test_token_ids_are_counted_exactly() -> None:
+    """Whatever the weights have been taught of texts."""
+    known = Estimates()
+    for _ in range(100):
+        finish(known, ask(known, {"prompt": "word " * 50}, "/v1/completions"), 500)
+    with_ids = ask(known, {"prompt": [5] * 100_000}, "/v1/completions").prompt
+    without = ask(known, {"prompt": ""}, "/v1/completions").prompt
+    assert with_ids - without in (100_000 - 1, 100_000)
+
+
+def test_a_prompt_that_the_engine_shall_cut_is_no_longer_than_that() -> None:
+    """And teaches nothing."""
+    known = Estimates()
+    body = {"input": ["word " * 1000] * 3, "truncate_prompt_tokens": 16}
+    call = ask(known, body, "/v1/embeddings")
+    assert call.prompt == 48
+    long = {"input": "word " * 1000}
+    before = ask(known, long, "/v1/embeddings").prompt
+    finish(known, call, 48)
+    assert ask(known, long, "/v1/embeddings").prompt == before
+
+
+def test_no_prompt_is_longer_than_its_model_takes() -> None:
+    """The engine would have refused it: who leaves before that has not used more."""
+    known = Estimates()
+    chat = ask(known, {"messages": [{"role": "user", "content": "QUJD" * 100_000}]}).within(4096)
+    assert chat.prompt == 4096
+    pairs = ask(known, {"query": "a" * 100_000, "documents": ["b"] * 10}, "/v1/rerank").within(512)
+    assert known.cut(pairs, data_events=0, seconds=9).prompt == 5120
+    short = ask(known, HELLO)
+    assert short.within(4096) == short
+
+
+def test_a_stream_that_is_cut_has_used_what_came() -> None:
+    """One token an event, but for the role."""
+    known = Estimates()
+    call = ask(known, {**HELLO, "stream": True, "max_tokens": 50})
+    assert known.cut(call, data_events=11, seconds=100) == Usage(prompt=call.prompt, completion=10)
+    assert known.cut(call, data_events=0, seconds=100) == Usage(prompt=call.prompt)
+    assert known.cut(call, data_events=1, seconds=0) == Usage(prompt=call.prompt)
+    assert known.cut(call, data_events=500, seconds=100).completion == 50
+
+
+def test_a_plain_call_that_is_cut_has_used_its_time() -> None:
+    """By the pace of the streams before it, and no more than its cap."""
+    known = Estimates()
+    for _ in range(50):
+        finish(known, ask(known, {**HELLO, "stream": True}), 20, 101,
+               data_events=103, first_token_seconds=0.5, seconds=2.5)  # fmt: skip
+    call = ask(known, {**HELLO, "n": 2, "max_tokens": 80}, choices=2)
+    assert known.cut(call, data_events=0, seconds=0.3).completion == 0
+    assert known.cut(call, data_events=0, seconds=1.5).completion == pytest.approx(100, rel=0.03)
+    assert known.cut(call, data_events=0, seconds=60).completion == 160
+
+
+@pytest.mark.parametrize("hidden", [False, 0, "false"])
+def test_a_stream_that_hides_its_reasoning_has_used_its_time(hidden: Any) -> None:
+    """It is silent while the engine works, and says nothing of what an event of another stream carries."""
+    known = Estimates()
+    for _ in range(20):
+        finish(known, ask(known, {**HELLO, "stream": True}), 20, 101,
+               data_events=103, first_token_seconds=0.5, seconds=2.5)  # fmt: skip
+    call = ask(known, {**HELLO, "stream": True, "include_reasoning": hidden})
+    assert known.cut(call, data_events=1, seconds=20.5).completion == pytest.approx(1000, rel=0.03)
+    for _ in range(20):
+        finish(known, call, 20, 4000, data_events=5, first_token_seconds=0.5, seconds=80.5)
+    seen = ask(known, {**HELLO, "stream": True})
+    assert known.cut(seen, data_events=21, seconds=2.5).completion == 20
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_before_the_first_token_a_share_of_the_prompt_counts(*, stream: bool) -> None:
+    """By the usual time to the first token: half of it then, all of it after twice as long, never nothing."""
+    known = Estimates()
+    for _ in range(50):
+        finish(known, ask(known, {**HELLO, "stream": True}), 20, 101,
+               data_events=103, first_token_seconds=0.5, seconds=2.5)  # fmt: skip
+    text = [{"role": "user", "content": "Tell me all about Paris. " * 100}]
+    call = ask(known, {"messages": text, "stream": stream})
+    shares = [known.cut(call, data_events=0, seconds=seconds).prompt for seconds in (0.0, 0.5, 1.0, 99.0)]
+    assert shares == [1, pytest.approx(call.prompt / 2, abs=1), call.prompt, call.prompt]
+
+
+def noise(draw: random.Random) -> str:
+    """Words that are none: about thrice as many tokens as English of the same length."""
+    letters = string.ascii_lowercase
+    return " ".join("".join(draw.choices(letters, k=draw.randint(4, 9))) for _ in range(200))
+
+
+def test_one_key_cannot_spoil_the_estimates_of_others() -> None:
+    """It floods the model with what is unlike anybody's prompts, and is told apart."""
+    known, corpus, draw = Estimates(), Corpus(), random.Random(4)  # noqa: S311  the same each time
+
+    def tokens(body: Body) -> int:
+        return 10 + round(sum(len(message["content"]) for message in body["messages"]) / 4.2)
+
+    for _ in range(70):
+        body = corpus.english(draw)
+        finish(known, ask(known, body), tokens(body))
+    for _ in range(1500):
+        text = noise(draw)
+        body = {"messages": [{"role": "user", "content": text}]}
+        finish(known, ask(known, body, key="flood"), len(text) * 2 // 3)
+    held_out = [corpus.english(draw) for _ in range(20)]
+    errors = [abs(ask(known, body).prompt / tokens(body) - 1) for body in held_out]
+    assert sum(errors) / len(errors) < 0.2
+    assert ask(known, body, key="flood").prompt > ask(known, body).prompt
+
+
+@given(HOSTILE, st.integers(0, 10**9), st.integers(0, 10**9), st.integers(0, 10**6), st.floats(0, 1e6))
+def test_nothing_breaks_it(
+    body: dict[str, Any], prompt: int, completion: int, events: int, seconds: float
+) -> None:
+    """Whatever a body holds, and whatever an engine tells of it."""
+    known = Estimates()
+    for route in OF_ENGINES:
+        call = ask(known, body, route)
+        assert call.tokens >= (1 if call.route.usage else 0)
+        finish(known, call, prompt, completion, data_events=events, seconds=seconds)
+        used = known.cut(call, data_events=events, seconds=seconds)
+        assert 0 <= used.prompt <= call.prompt
+        assert used.completion >= 0
+
+
+def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of keys and models without end the last ones are remembered."""
+    monkeypatch.setattr(estimates, "MOST_PAIRS", 10)
+    monkeypatch.setattr(estimates, "MOST_MODELS", 10)
+    known = Estimates()
+    for number in range(100):
+        for key in ("often", f"key-{number}"):
+            call = known.ask(HELLO, route=BY_TEMPLATE[CHAT], model=f"m-{number % 50}", key_id=key, choices=1)
+            finish(known, call, 20, 5)
+    assert (len(known._pairs), len(known._models)) == (10, 10)
+
+
+def test_a_small_call_costs_microseconds() -> None:
+    """Each request pays for it."""
+    known, body = Estimates(), {**HELLO, "max_tokens": 100}
+
+    def cpu_seconds() -> float:
+        started = time.process_time()
+        for _ in range(500):
+            finish(known, ask(known, body), 20, 5)
+        return (time.process_time() - started) / 500
+
+    assert least(cpu_seconds, QUICK_SECONDS) < QUICK_SECONDS

@@ -1,0 +1,105 @@
+"""What a call had generated when it was cut, from how finished calls went."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.routes import BY_TEMPLATE, Route
+from gateway.usage.pace import Pace, frame
+
+CHAT, TEXT = BY_TEMPLATE["/v1/chat/completions"], BY_TEMPLATE["/v1/completions"]
+RESPONSES, MESSAGES = BY_TEMPLATE["/v1/responses"], BY_TEMPLATE["/v1/messages"]
+SOUND = BY_TEMPLATE["/v1/audio/transcriptions"]
+SECONDS = st.floats(0, 1e6)
+COUNTS = st.integers(0, 10**9)
+
+
+@pytest.mark.parametrize(
+    ("route", "events", "tokens"),
+    [(CHAT, 11, 10), (TEXT, 10, 10), (SOUND, 10, 10), (RESPONSES, 12, 10), (MESSAGES, 12, 10), (CHAT, 0, 0)],
+)
+def test_before_anything_is_learned_an_event_is_a_token(route: Route, events: int, tokens: int) -> None:
+    """But for those that begin a stream: a role, an item, a block."""
+    assert Pace().streamed_tokens(route, events, 1) == tokens
+
+
+def test_each_choice_begins_with_an_event_of_its_own() -> None:
+    """Three choices of a chat: three roles."""
+    assert Pace().streamed_tokens(CHAT, 13, 3) == 10
+
+
+def test_a_stream_teaches_how_many_tokens_an_event_carries() -> None:
+    """An engine under load, or one that guesses ahead, sends several at once."""
+    pace = Pace()
+    for _ in range(50):
+        pace.learn_stream(CHAT, tokens=40, choices=1, data_events=22)
+    assert pace.streamed_tokens(CHAT, 11, 1) == pytest.approx(20, rel=0.05)
+    assert pace.streamed_tokens(TEXT, 10, 1) == 10
+
+
+def test_a_change_of_pace_is_learned_within_some_calls() -> None:
+    """The last calls count."""
+    pace = Pace()
+    for tokens in [80] * 100 + [20] * 100:
+        pace.learn_stream(CHAT, tokens, choices=1, data_events=22)
+    assert pace.streamed_tokens(CHAT, 21, 1) == pytest.approx(20, rel=0.1)
+
+
+def test_streams_teach_when_tokens_come() -> None:
+    """First one after 0.5 s, then one each 0.02 s."""
+    pace = Pace()
+    for _ in range(50):
+        pace.learn_times(101, first_token_seconds=0.5, seconds=2.5)
+    assert pace.plain_tokens(0.4) == 0
+    assert pace.plain_tokens(1.5) == pytest.approx(50, rel=0.02)
+
+
+def test_a_caller_who_reads_slowly_teaches_nobody_his_pace() -> None:
+    """Of every three streams one may take an hour."""
+    pace = Pace()
+    for _ in range(50):
+        pace.learn_times(101, first_token_seconds=0.5, seconds=2.5)
+        pace.learn_times(101, first_token_seconds=0.5, seconds=3600)
+        pace.learn_times(101, first_token_seconds=0.5, seconds=2.5)
+    assert pace.plain_tokens(1.5) == pytest.approx(50, rel=0.02)
+
+
+def test_plain_answers_teach_it_too_where_there_are_no_streams() -> None:
+    """By their lengths: what does not grow with them is the time until the first token."""
+    pace = Pace()
+    for tokens in (20, 100, 60, 40, 80) * 10:
+        pace.learn_plain(tokens, 0.5 + 0.02 * tokens)
+    assert pace.plain_tokens(1.5) == pytest.approx(50, rel=0.02)
+
+
+def test_plain_answers_of_one_length_teach_the_whole_of_it() -> None:
+    """Nothing tells apart what their time was spent on."""
+    pace = Pace()
+    for _ in range(50):
+        pace.learn_plain(50, 2.0)
+    assert pace.plain_tokens(2.0) == pytest.approx(50, rel=0.01)
+    assert 15 < pace.plain_tokens(1.0) < 25
+
+
+@given(calls=st.lists(st.tuples(COUNTS, COUNTS, SECONDS, SECONDS)), events=COUNTS, seconds=SECONDS)
+def test_whatever_calls_tell_nothing_breaks(
+    calls: list[tuple[int, int, float, float]], events: int, seconds: float
+) -> None:
+    """Engines count wrongly and clocks are coarse: an estimate stays a number, and not below nothing."""
+    pace = Pace()
+    for route in (CHAT, TEXT, RESPONSES, MESSAGES, SOUND):
+        for tokens, told_events, first, last in calls:
+            pace.learn_stream(route, tokens, 1, told_events)
+            pace.learn_times(tokens, first, last)
+            pace.learn_plain(tokens, last)
+        assert 0 <= pace.streamed_tokens(route, events, 1) <= 64 * events
+    assert 0 <= pace.plain_tokens(seconds) < float("inf")
+
+
+@pytest.mark.parametrize("route", [RESPONSES, MESSAGES])
+def test_a_last_token_without_an_event_makes_no_event_worth_more(route: Route) -> None:
+    """Short answers that end by themselves would else make every one that is cut a tenth dearer."""
+    pace = Pace()
+    for _ in range(100):
+        pace.learn_stream(route, tokens=10, choices=1, data_events=9 + frame(route).lead + frame(route).trail)
+    assert pace.streamed_tokens(route, 52, 1) == pytest.approx(50)
