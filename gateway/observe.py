@@ -13,10 +13,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.errors import ClientClosed
 from gateway.metrics import Metrics
-from gateway.usage import RECORD, Record, count
+from gateway.routes import OF_ENGINES
+from gateway.usage import RECORD, Ledger, Record, count
 
 Networks = Sequence[IPv4Network | IPv6Network]
 
+_ENGINE_ROUTES = frozenset(OF_ENGINES)
+_ID_HEADERS = (b"x-request-id", b"x-client-request-id")  # the first that is there counts
 _WELL_FORMED_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 _log = structlog.get_logger("gateway.request")
 
@@ -27,9 +30,10 @@ class Observe:
     `log_all` and `trusted_proxies` may be assigned anew while it runs.
     """
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, ledger: Ledger) -> None:
         self._app = app
         self._metrics = metrics
+        self._ledger = ledger
         self.log_all = False
         self.trusted_proxies: Networks = ()
 
@@ -42,6 +46,7 @@ class Observe:
                 spent_ms = (time.monotonic() - record.started) * 1000
                 message["headers"] = [
                     *message["headers"],
+                    *(record.limit_headers() if record.limit_headers is not None else ()),
                     (b"x-request-id", record.request_id.encode()),
                     (b"openai-processing-ms", b"%d" % spent_ms),
                 ]
@@ -56,6 +61,13 @@ class Observe:
         if not record.status:
             record.fail(ClientClosed.code)
         self._count(record)
+        if record.key_id is not None and record.route in _ENGINE_ROUTES:
+            self._ledger.note(
+                record,
+                status=ClientClosed.status if record.reason == ClientClosed.code else record.status,
+                ended_at=time.time(),
+                caller_request_id=_callers_id(scope),
+            )
         if self.log_all or record.reason != "ok":
             self._write_line(record, scope)
 
@@ -101,7 +113,11 @@ def _phase(record: Record) -> str:
 
 def _callers_id(scope: Scope) -> str | None:
     """The caller's own id for the request, if it is one that may stand in a log line."""
-    found = _values(scope, b"x-request-id") or _values(scope, b"x-client-request-id")
+    named = [header for header in scope["headers"] if header[0] in _ID_HEADERS]
+    if not named:  # so it is nearly always, and this is asked for every request
+        return None
+    first = _ID_HEADERS[0] if any(name == _ID_HEADERS[0] for name, _ in named) else _ID_HEADERS[1]
+    found = [value for name, value in named if name == first]
     return found[0].decode() if len(found) == 1 and _WELL_FORMED_ID.fullmatch(found[0]) else None
 
 

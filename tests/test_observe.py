@@ -5,13 +5,15 @@ from ipaddress import ip_network
 from typing import Any
 
 import pytest
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.testing import capture_logs
 
 from gateway.errors import Headers
 from gateway.metrics import Metrics
 from gateway.observe import Networks, Observe
 from gateway.usage import RECORD, Usage
+from tests.callers import CHAT
+from tests.usage import ledgers
 
 LOOPBACK: Networks = (ip_network("127.0.0.1"), ip_network("::1"))
 PRIVATE: Networks = (*LOOPBACK, ip_network("10.0.0.0/8"), ip_network("fd00::/8"))
@@ -42,6 +44,12 @@ async def observed(observe: Observe, request: Scope) -> tuple[list[Message], lis
     with capture_logs() as lines:
         await observe(request, nothing, send)
     return sent, [dict(line) for line in lines]
+
+
+def observing(app: ASGIApp, metrics: Metrics | None = None) -> Observe:
+    """The layer under test around an application."""
+    metrics = metrics or Metrics()
+    return Observe(app, metrics, ledgers.unopened(metrics))
 
 
 def requests(metrics: Metrics) -> dict[tuple[str, str], float]:
@@ -78,7 +86,7 @@ async def test_the_address_is_what_the_last_trusted_hop_saw(
     peer: str | None, chain: list[str], trusted: Networks, address: str | None
 ) -> None:
     """A caller may write anything into the header, but only to the left of what a proxy of ours adds."""
-    observe = Observe(answering, Metrics())
+    observe = observing(answering)
     observe.log_all, observe.trusted_proxies = True, trusted
     headers = [(b"x-forwarded-for", value.encode()) for value in chain]
     _, [line] = await observed(observe, scope(headers, (peer, 1) if peer else None))
@@ -87,7 +95,7 @@ async def test_the_address_is_what_the_last_trusted_hop_saw(
 
 async def test_good_calls_are_logged_only_if_the_operator_wants_all() -> None:
     """The usage row is the record."""
-    observe = Observe(answering, Metrics())
+    observe = observing(answering)
     assert (await observed(observe, scope()))[1] == []
     observe.log_all = True
     [line] = (await observed(observe, scope()))[1]
@@ -101,16 +109,47 @@ async def test_failures_are_always_logged() -> None:
         scope[RECORD].fail("engine_error", "the cause")
         await answering(scope, receive, send)
 
-    [line] = (await observed(Observe(failing, Metrics()), scope()))[1]
+    [line] = (await observed(observing(failing), scope()))[1]
     assert (line["reason"], line["cause"]) == ("engine_error", "the cause")
 
 
 async def test_headers_of_the_application_stay_and_ours_are_added() -> None:
     """Once, on the head alone."""
-    sent, _ = await observed(Observe(answering, Metrics()), scope())
+    sent, _ = await observed(observing(answering), scope())
     names = [name for name, _ in sent[0]["headers"]]
     assert names == [b"a", b"x-request-id", b"openai-processing-ms"]
     assert "headers" not in sent[1]
+
+
+async def test_limits_are_told_as_they_stand_when_the_answer_begins() -> None:
+    """Not as they stood when the key was found: the call itself has taken its share by then."""
+    left = [3]
+
+    async def limited(scope: Scope, receive: Receive, send: Send) -> None:
+        scope[RECORD].limit_headers = lambda: [(b"x-ratelimit-remaining-requests", b"%d" % left[0])]
+        left[0] -= 1
+        await answering(scope, receive, send)
+
+    sent, _ = await observed(observing(limited), scope())
+    assert dict(sent[0]["headers"])[b"x-ratelimit-remaining-requests"] == b"2"
+
+
+async def test_calls_of_engines_with_a_key_are_noted_and_no_others() -> None:
+    """A stranger cannot make the database grow, and a list of models is no use of one."""
+    metrics = Metrics()
+    ledger = ledgers.unopened(metrics)
+
+    async def named(scope: Scope, receive: Receive, send: Send) -> None:
+        record = scope[RECORD]
+        record.key_id, record.route = scope["who"]
+        await answering(scope, receive, send)
+
+    observe = Observe(named, metrics, ledger)
+    noted = []
+    for who in (("a-key", CHAT), (None, CHAT), ("a-key", "/v1/models"), ("a-key", "other")):
+        await observed(observe, {**scope(), "who": who})
+        noted.append(ledger.pending)
+    assert noted == [1, 1, 1, 1]
 
 
 @pytest.mark.parametrize("failure", [ValueError, asyncio.CancelledError])
@@ -124,7 +163,7 @@ async def test_a_request_that_crashes_or_is_cancelled_is_counted_all_the_same(
         raise failure
 
     with pytest.raises(failure):
-        await observed(Observe(crashing, metrics), scope())
+        await observed(observing(crashing, metrics), scope())
     assert requests(metrics) == {("4xx", "client_closed"): 1}
 
 
@@ -138,7 +177,7 @@ async def test_requests_and_tokens_count_for_the_key_that_used_them() -> None:
         record.key_id, record.model = "a-key", "m"
         await answering(scope, receive, send)
 
-    await observed(Observe(using, metrics), scope())
+    await observed(observing(using, metrics), scope())
     labels = {"key": "a-key", "model": "m", "kind": "prompt"}
     assert metrics.registry.get_sample_value("gateway_tokens_total", labels) == 7
     labels = {"key": "a-key", "status_class": "2xx"}

@@ -14,6 +14,7 @@ import structlog
 from starlette.types import ASGIApp
 
 from gateway import __version__
+from gateway.app.budgets import Books
 from gateway.app.listeners import Listener, bind, listener
 from gateway.app.reload import Reload
 from gateway.engines import Registry
@@ -28,9 +29,10 @@ from gateway.policy import Catalogue, Salts
 from gateway.public import Live, Public, Rules, shutting_down
 from gateway.public import api as public_api
 from gateway.public.body import Bodies
-from gateway.relay import Calls, Relay
+from gateway.relay import Bookings, Calls, Relay
 from gateway.settings import Loaded, Settings
-from gateway.store import Store
+from gateway.store import Store, UsageStore
+from gateway.usage import Estimates, GpuEnergy, Ledger, Nvml, is_energy_wanted
 
 _log = structlog.get_logger("gateway")
 GC_THRESHOLD = 50_000  # allocations before the collector looks: most of ours die by reference count
@@ -74,27 +76,30 @@ async def _open(settings: Settings, stack: AsyncExitStack, public_url: str) -> R
     metrics = Metrics(__version__)
     store = await stack.enter_async_context(Store(settings.data_dir))
     directory = await stack.enter_async_context(Directory(store, metrics))
+    books = await _open_books(settings, stack, metrics)
     registry = await stack.enter_async_context(Registry(settings, metrics))
-    calls = Calls()
+    calls, estimates = Calls(), Estimates()
     salts = Salts(settings.secret.get_secret_value() if settings.secret else await store.secret())
     live = Live(
         rules=Rules(settings, Catalogue(registry.models)),
         registry=registry,
         directory=directory,
-        limits=Limits(metrics),
+        limits=books.limits,
+        estimates=estimates,
+        bookings=Bookings(books.limits, estimates),
         relay=Relay(registry, metrics, settings),
         calls=calls,
         bodies=Bodies(settings.server.max_buffered_bytes),
         metrics=metrics,
         salts=salts,
     )
-    public = Observe(Public(live, public_api.build(live, int(time.time()))), metrics)
-    reload = Reload(settings, settings, live, registry, public)
+    public = Observe(Public(live, public_api.build(live, int(time.time()))), metrics, books.ledger)
+    reload = Reload(settings, settings, live, registry, public, books)
     reload.apply(settings)
     registry.subscribe(reload.models_changed)
     keyring = Keyring(store, directory.refresh)
     await _first_key(keyring, settings.data_dir, f"{public_url}/v1")
-    directory.subscribe(lambda key_id, key: _key_changed(calls, key_id, key))
+    directory.subscribe(lambda key_id, key: _key_changed(calls, books.limits, key_id, key))
     explainer = Explainer(
         keyring,
         registry,
@@ -103,8 +108,19 @@ async def _open(settings: Settings, stack: AsyncExitStack, public_url: str) -> R
         catalogue=lambda: live.rules.catalogue,
         policy=lambda: live.rules.settings.policy,
     )
-    ops = build_ops(Parts(metrics, registry, keyring, calls, reload, explainer, settings.admin_token))
-    return Running(reload, calls, _listener(public, settings), _listener(ops, settings))
+    parts = Parts(metrics, registry, keyring, calls, reload, explainer, books.store, settings.admin_token)
+    return Running(reload, calls, _listener(public, settings), _listener(build_ops(parts), settings))
+
+
+async def _open_books(settings: Settings, stack: AsyncExitStack, metrics: Metrics) -> Books:
+    """The usage database with its writers, and limits that go on where it says they are."""
+    store = await stack.enter_async_context(UsageStore(settings.data_dir))
+    ledger = await stack.enter_async_context(Ledger(store, metrics, settings.usage))
+    books = Books(Limits(metrics), store, ledger)
+    await books.begin(settings)
+    if is_energy_wanted(settings):
+        await stack.enter_async_context(GpuEnergy(store, metrics, Nvml()))
+    return books
 
 
 async def _first_key(keyring: Keyring, data_dir: Path, base_url: str) -> None:
@@ -142,9 +158,10 @@ def _listener(app: ASGIApp, settings: Settings) -> Listener:
     )
 
 
-def _key_changed(calls: Calls, key_id: str, key: Key | None) -> None:
+def _key_changed(calls: Calls, limits: Limits, key_id: str, key: Key | None) -> None:
     if key is None:
         calls.cut(_key_ended, key_id)
+        limits.forget(key_id)
 
 
 def _key_ended() -> GatewayError:

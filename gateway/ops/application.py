@@ -11,10 +11,11 @@ from gateway.engines import Registry
 from gateway.errors import InvalidRequest, handlers
 from gateway.keys import Keyring
 from gateway.metrics import Metrics
-from gateway.ops import explain, keys
+from gateway.ops import explain, keys, usage
 from gateway.ops.admin import administrator
 from gateway.relay import Calls
 from gateway.settings import SettingsError
+from gateway.store import UsageStore
 
 EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"  # as `Metrics.render` writes it
 
@@ -29,6 +30,7 @@ class Parts:
     calls: Calls
     reload: Callable[[], Awaitable[list[str]]]
     explainer: explain.Explainer
+    usage: UsageStore
     admin_token: SecretStr | None
 
 
@@ -40,6 +42,7 @@ def build(parts: Parts) -> FastAPI:
     admin = administrator(parts.admin_token)
     app.include_router(keys.router(parts.keyring, admin))
     app.include_router(explain.router(parts.explainer, admin))
+    app.include_router(usage.router(parts.usage, admin))
 
     @app.post("/admin/reload", dependencies=[Depends(admin)])
     async def reload() -> dict[str, Any]:

@@ -67,7 +67,7 @@ class Public:
         if self._live.calls.draining:
             raise shutting_down()
         key = find_key(scope["headers"], self._live.directory)
-        record.key_id = key.id
+        self._live.identify(record, key)
         scope["state"]["key"] = key
 
     async def _answer(

@@ -7,22 +7,23 @@ from typing import Any
 
 from starlette.types import Receive, Scope, Send
 
-from gateway import limits
 from gateway.access import find_key
 from gateway.engines import Body, Registry
-from gateway.errors import ClientClosed, ShuttingDown
-from gateway.keys import Directory
+from gateway.errors import CallerError, ClientClosed, GatewayError, ShuttingDown
+from gateway.keys import Directory, Key
+from gateway.limits import Limits
 from gateway.metrics import Metrics
 from gateway.policy import Catalogue, Salts, apply
 from gateway.public import body as bodies
 from gateway.public import document
 from gateway.public.form import Form
-from gateway.relay import CALLER, Call, Calls, Out, Passage, Relay
+from gateway.relay import CALLER, Bookings, Call, Calls, Out, Passage, Relay
 from gateway.routes import BY_TEMPLATE
 from gateway.settings import Settings
-from gateway.usage import Record
+from gateway.usage import Estimates, Record
 
 DRAIN_RETRY_SECONDS = 5
+LONG_PROMPT_TOKENS = 500  # few models take fewer: only above is it asked how many this one takes
 Written = tuple[Body, bytes]
 """A body for the engine and its content type."""
 
@@ -42,7 +43,9 @@ class Live:
     rules: Rules
     registry: Registry
     directory: Directory
-    limits: limits.Limits
+    limits: Limits
+    estimates: Estimates
+    bookings: Bookings
     relay: Relay
     calls: Calls
     bodies: bodies.Bodies
@@ -54,7 +57,7 @@ class Live:
         if self.calls.draining:
             raise shutting_down()
         key = find_key(scope["headers"], self.directory)
-        record.key_id = key.id
+        self.identify(record, key)
         call = self.calls.open(key, record)
         scope["extensions"][CALLER].on_lost(lambda: call.cut(_left()))
         try:
@@ -64,8 +67,17 @@ class Live:
             if reason is None:
                 raise
             raise reason from None
+        except CallerError as error:
+            if not call.booked:
+                await self.bookings.refuse(key, error, self.rules.settings.limits.default)
+            raise
         finally:
             self.calls.close(call)
+
+    def identify(self, record: Record, key: Key) -> None:
+        """The request is one of this key: its answer tells how the key's limits stand."""
+        record.key_id = key.id
+        record.limit_headers = lambda: self.limits.headers(key, self.rules.settings.limits.default)
 
     async def _serve(self, call: Call, scope: Scope, receive: Receive, send: Send) -> None:
         rules = self.rules
@@ -83,11 +95,15 @@ class Live:
             await self._run(rules, call, passage, out)
 
     async def _run(self, rules: Rules, call: Call, passage: Passage, out: Out) -> None:
-        lease = self.limits.reserve(call.key, rules.settings.limits.default)
+        defaults = rules.settings.limits.default
+        booking = await self.bookings.open(call, passage.route, passage.ask, defaults)
         try:
             await self.relay.run(call, passage, out)
+        except GatewayError as error:
+            booking.refuse(error)
+            raise
         finally:
-            lease.release()
+            booking.close()
 
     def _prepare(
         self, rules: Rules, call: Call, body: dict[str, Any], write: Callable[[dict[str, Any]], Written]
@@ -107,11 +123,18 @@ class Live:
         )
         for field in prepared.dropped:
             self.metrics.fields_dropped.labels(field).inc()
+        route = BY_TEMPLATE[record.route]
+        ask = self.estimates.ask(
+            prepared.body, route=route, model=record.model, key_id=call.key.id, choices=prepared.choices
+        )
+        if ask.prompt > LONG_PROMPT_TOKENS and (most := self.registry.max_model_len(target.model)):
+            ask = ask.within(most)
         content, content_type = write(prepared.body)
         return Passage(
-            route=BY_TEMPLATE[record.route],
+            route=route,
             model=target.model,
             body=content,
+            ask=ask,
             include_usage=prepared.include_usage,
             choices=prepared.choices,
             content_type=content_type,

@@ -27,19 +27,28 @@ class Call:
     """One caller's request from the moment its key is known until its answer's last byte.
 
     `due`: when the engine must have spoken, in seconds of `time.monotonic()`; `beat_due`: when the caller
-    must have heard something, be it a heartbeat, which `beat` then sends.
+    must have heard something, be it a heartbeat, which `beat` then sends. `settle` books what it has used,
+    as far as its record tells; `refused`: the engine would not do it.
     """
 
-    __slots__ = ("beat", "beat_due", "due", "finished", "key", "reason", "record", "task")
+    __slots__ = (
+        "beat", "beat_due", "due", "finished", "key", "reason", "record", "refused", "settle", "task",
+    )  # fmt: skip
 
     def __init__(self, key: Key, record: Record, task: asyncio.Task[None]) -> None:
         self.key = key
         self.record = record
         self.task = task
         self.reason: GatewayError | None = None
-        self.finished = False
+        self.finished = self.refused = False
+        self.settle: Callable[[], None] = _silent
         self.due = self.beat_due = math.inf
         self.beat: Callable[[], None] = _silent
+
+    @property
+    def booked(self) -> bool:
+        """Whether an account of it is kept: its limits have let it in."""
+        return self.settle is not _silent
 
     def cut(self, reason: GatewayError) -> None:
         """End the call wherever it stands; the first reason counts, a finished call stays finished."""
@@ -94,6 +103,8 @@ class Calls:
     def close(self, call: Call) -> None:
         """The call is over, however it ended."""
         call.finished = True
+        # Both hold the call: they would stay until the garbage collector comes.
+        call.settle = call.beat = _silent
         self._open.discard(call)
         if not self._open:
             self._idle.set()
@@ -129,4 +140,4 @@ class Calls:
 
 
 def _silent() -> None:
-    """A call that no heartbeat is wanted for."""
+    """A call that no heartbeat is wanted for, and that nobody keeps an account of."""

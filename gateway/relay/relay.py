@@ -25,6 +25,7 @@ from gateway.relay.stream import Pace, Stream
 from gateway.relay.translate import refusal, unexpected
 from gateway.routes import Route
 from gateway.settings import Model, Settings
+from gateway.usage import Ask
 
 STREAM_HEADERS: Headers = [(b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
 
@@ -35,11 +36,15 @@ def _nothing() -> None:
 
 @dataclass(slots=True)
 class Passage:
-    """What is sent, and what the answer will look like. `release` is called once the body is not needed."""
+    """What is sent, what it asks for, and what the answer will look like.
+
+    `release` is called once the body is not needed.
+    """
 
     route: Route
     model: Model
     body: Body
+    ask: Ask
     include_usage: bool
     choices: int
     content_type: bytes = b"application/json"
@@ -116,21 +121,25 @@ class Relay:
         try:
             await exchange.head()
         except EngineFailure as failure:
+            call.refused = isinstance(failure, ConnectFailed)  # the caller is told that no engine has it
             raise self._failed(engine, failure) from failure
         engine.note_success()
         passage.let_go()
         content = answers.content(exchange.headers)
         if exchange.status >= 300:
+            call.refused = True
             body = answers.unpacked(content, await self._whole(call, engine, exchange))
             raise refusal(exchange.status, exchange.headers, body, passage.route.template, passage.model.id)
         is_stream = content.media_type == "text/event-stream"
         if exchange.status != 200 or (is_stream and content.is_packed):
+            call.refused = True
             raise unexpected(exchange.status, content.media_type)
         if is_stream and passage.route.streams:
             await self._stream(call, passage, engine, exchange, content, out)
         elif content.media_type in passage.route.answers:
             await self._plain(call, passage, engine, exchange, content, out)
         else:
+            call.refused = True
             raise unexpected(exchange.status, content.media_type)
 
     async def _whole(self, call: Call, engine: Engine, exchange: Exchange) -> bytes:
@@ -146,10 +155,13 @@ class Relay:
     async def _plain(
         self, call: Call, passage: Passage, engine: Engine, exchange: Exchange, content: Content, out: Out
     ) -> None:
-        body = answers.unpacked(content, await self._whole(call, engine, exchange))
+        raw = await self._whole(call, engine, exchange)
+        call.refused = True  # until it has been found to be an answer
+        body = answers.unpacked(content, raw)
         answers.check(content, body)
-        call.finished = True
+        call.refused, call.finished = False, True
         call.record.usage = answers.usage(passage.route, content, body)
+        call.settle()  # before the head, which tells what is left
         if passage.both_names:
             body = name_twice(body)
         headers = [*content.headers, (b"content-length", b"%d" % len(body))]

@@ -57,6 +57,7 @@ class Stream:
             await self._exchange.pour(self._take)
         finally:
             call.due = call.beat_due = math.inf
+            self._note()
         last = self._events.end()
         if last:
             self._caller.write(last)
@@ -65,7 +66,7 @@ class Stream:
         """End the body; with an error, so that no caller takes the answer for a whole one."""
         call, events = self._call, self._events
         call.finished = True
-        call.record.usage = events.usage
+        self._note()
         if events.engine_error is not None:
             call.record.fail(EngineError.code, events.engine_error)
         if error is None:
@@ -76,6 +77,13 @@ class Stream:
             return
         async with asyncio.timeout(FAREWELL_SECONDS):
             await send({"type": "http.response.body", "body": events.farewell(error)})
+
+    def _note(self) -> None:
+        """What the record shall say of the stream so far: counts are the last word once it is complete."""
+        record, events = self._call.record, self._events
+        record.data_events = events.data_events
+        record.usage = events.usage
+        record.estimated = not events.complete
 
     def _take(self, data: bytes) -> None:
         call, events = self._call, self._events

@@ -16,7 +16,9 @@ from gateway.metrics import Metrics
 from gateway.observe import Observe
 from gateway.public import Live, Public, api
 from gateway.relay import CALLER
+from gateway.usage import Record
 from tests.callers import CHAT, error_of
+from tests.usage import ledgers
 
 SECRET = "the-words-of-a-prompt"
 
@@ -58,6 +60,10 @@ class Failing:
         self.rules = SimpleNamespace(settings=SimpleNamespace(server=SimpleNamespace(cors_origins=())))
         self.directory = SimpleNamespace(find=lambda _token: SimpleNamespace(id="a-key"))
 
+    def identify(self, record: Record, key: Any) -> None:
+        """As the live one does."""
+        record.key_id = key.id
+
     @property
     def registry(self) -> Any:
         raise self.failure
@@ -72,7 +78,7 @@ async def served(live: Failing, path: str = CHAT) -> tuple[Connection, Metrics]:
     """What comes of one request."""
     connection, metrics = Connection(), Metrics()
     standing_in = cast(Live, live)
-    app = Observe(Public(standing_in, api.build(standing_in, 0)), metrics)
+    app = Observe(Public(standing_in, api.build(standing_in, 0)), metrics, ledgers.unopened(metrics))
     await app(connection.scope(path, [(b"x-api-key", b"k")]), connection.receive, connection.send)
     return connection, metrics
 
