@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from gateway import __version__
-from gateway.cli import check, keys
+from gateway.cli import check, keys, usage
 
 app = typer.Typer(
     help="API keys, limits and default parameters in front of a vLLM engine.",
@@ -15,6 +15,7 @@ app = typer.Typer(
 )
 app.add_typer(keys.app, name="keys")
 app.command()(check.check)
+app.command()(usage.usage)
 
 
 def _print_version(wanted: bool) -> None:

@@ -27,22 +27,19 @@ DataDir = Annotated[
 ]
 Name = Annotated[str, typer.Option("--name", help="Who or what uses the key.")]
 NewName = Annotated[str | None, typer.Option("--name", help="Another name.")]
-Rpm = Annotated[
-    str | None, typer.Option("--rpm", metavar=_LIMIT, help="Requests per minute (kept, not yet enforced).")
-]
+Rpm = Annotated[str | None, typer.Option("--rpm", metavar=_LIMIT, help="Requests per minute.")]
 Tpm = Annotated[
-    str | None, typer.Option("--tpm", metavar=_LIMIT, help="Tokens per minute (kept, not yet enforced).")
+    str | None, typer.Option("--tpm", metavar=_LIMIT, help="Tokens per minute, prompt and completion.")
 ]
 MaxParallel = Annotated[
     str | None, typer.Option("--max-parallel", metavar=_LIMIT, help="Requests running at once.")
 ]
 TokensPerDay = Annotated[
     str | None,
-    typer.Option("--tokens-per-day", metavar=_LIMIT, help="Tokens per day (kept, not yet enforced)."),
+    typer.Option("--tokens-per-day", metavar=_LIMIT, help="Tokens per day in [budgets] timezone."),
 ]
 TokensPerMonth = Annotated[
-    str | None,
-    typer.Option("--tokens-per-month", metavar=_LIMIT, help="Tokens per month (kept, not yet enforced)."),
+    str | None, typer.Option("--tokens-per-month", metavar=_LIMIT, help="Tokens per calendar month.")
 ]
 Models = Annotated[
     str | None,

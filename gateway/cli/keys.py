@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _Answer = TypeVar("_Answer")
 
-NOT_ENFORCED = ("rpm", "tpm", "tokens_per_day", "tokens_per_month", "priority", "weight")
+NOT_ENFORCED = ("priority", "weight")
 
 # No locals in a traceback: they hold keys.
 app = typer.Typer(help="Manage API keys.", no_args_is_help=True, pretty_exceptions_show_locals=False)

@@ -145,10 +145,10 @@ def test_a_rotation_tells_what_becomes_of_the_old_key(shell: Shell) -> None:
 
 def test_what_is_kept_and_not_yet_enforced_is_told(shell: Shell) -> None:
     """In one line beside the key; what is enforced, or unset, is not among it."""
-    made = shell.run("create", "--name", "a", "--rpm", "3", "--tpm", "9", "--max-parallel", "1", "--json")
-    assert made.stderr == "kept, and not yet enforced by this version: rpm, tpm\n"
+    made = shell.run("create", "--name", "a", "--rpm", "3", "--weight", "2", "--priority", "batch", "--json")
+    assert made.stderr == "kept, and not yet enforced by this version: priority, weight\n"
     key_id = json.loads(made.stdout)["id"]
-    changed = shell.run("update", key_id, "--rpm", "none", "--priority", "batch")
+    changed = shell.run("update", key_id, "--weight", "none", "--priority", "batch")
     assert changed.stderr == "kept, and not yet enforced by this version: priority\n"
     assert shell.run("update", key_id, "--max-parallel", "2").stderr == ""
 
