@@ -13,11 +13,14 @@ from urllib.parse import quote
 from deploy.box import variables, volume
 from deploy.box.manifest import Manifest
 from deploy.local.problem import Problem
-from gateway.store import migrate, schema
+from gateway.store import migrate
+from gateway.store.schema import KEYS
+from gateway.store.usage_schema import USAGE
 
 DATA, CADDY, CHECKOUT = "gateway-data", "caddy-data", "checkout"
 ENV, SECRETS = f"{CHECKOUT}/.env", "secrets"
-DATABASE = f"{DATA}/gateway.db"
+DATABASE = f"{DATA}/{KEYS.file_name}"
+REVISIONS = {kind.file_name: kind.revision for kind in (KEYS, USAGE)}
 FOLDERS = {"box": (DATA, CADDY, CHECKOUT), "local": ("data",)}
 OWN_FILES = ("PROFILE_FILE", "GATEWAY_CONFIG_FILE")
 OWN_FOLDER, OWN_ENDINGS = "deploy", (".yaml", ".toml")
@@ -100,7 +103,7 @@ def _check_database(file: Path, name: str, database: Path) -> None:
         said, found = str(error), None
     if said != "ok":
         raise Problem(f"{file} holds a damaged {name} ({said}): nothing was changed. Take another backup.")
-    if found is None and name != DATABASE:
+    if found is None and PurePosixPath(name).name not in REVISIONS:
         return
     if not REVISION.fullmatch(found or ""):
         raise Problem(f"{file}: {name} is no database of the gateway: nothing was changed.")
@@ -109,9 +112,11 @@ def _check_database(file: Path, name: str, database: Path) -> None:
 
 def check_revision(file: Path, name: str, revision: str, version: str) -> None:
     """Raises Problem if a database is of a later revision than this gateway's."""
-    if revision > schema.REVISION:
+    database = PurePosixPath(name).name
+    known = REVISIONS.get(database, KEYS.revision)
+    if revision > known:
         of = f" ({version})" if version else ""
         raise Problem(
-            f"{file} is of a newer gateway{of}: its {PurePosixPath(name).name} "
-            f"has revision {revision}, this one works on {schema.REVISION}. Upgrade the checkout first."
+            f"{file} is of a newer gateway{of}: its {database} "
+            f"has revision {revision}, this one works on {known}. Upgrade the checkout first."
         )

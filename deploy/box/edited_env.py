@@ -18,6 +18,7 @@ OTHER_PARTS = frozenset(
         "compose.yaml",
         "deploy/site-off.yaml",
         "deploy/open-webui.yaml",
+        "deploy/gpu-energy.yaml",
         "deploy/caddy/tailscale.yaml",
         "deploy/monitoring.yaml",
     }

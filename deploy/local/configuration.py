@@ -29,6 +29,10 @@ keep_alive_seconds = {keep_alive}
 # A small model on a CPU would otherwise write on until its context is full: minutes.
 default_max_tokens = 512
 
+[usage]
+# The engine computes on the CPU: what a GPU of this machine consumes has no part in its tokens.
+gpu_energy = "off"
+
 [[models]]
 id = "{model}"
 aliases = ["default"]

@@ -110,6 +110,18 @@ def test_site_off(box: Box) -> None:
     assert services["grafana"]["environment"]["GF_SERVER_ROOT_URL"] == "http://127.0.0.1:3000/grafana/"
 
 
+def test_gpu_energy(box: Box) -> None:
+    """The optional part lets the gateway read the cards, and changes nothing else of it."""
+    plain = model(box, "box.lan", "spark")["services"]["gateway"]
+    box.places.env_file.unlink()
+    measuring = model(box, "box.lan", "spark", more=":deploy/gpu-energy.yaml")["services"]["gateway"]
+    [card] = measuring.pop("deploy")["resources"]["reservations"]["devices"]
+    assert (card["driver"], card["count"], card["capabilities"]) == ("nvidia", -1, ["gpu", "utility"])
+    assert measuring["environment"].pop("GATEWAY_USAGE__GPU_ENERGY") == "on"
+    assert measuring == {name: value for name, value in plain.items() if name != "deploy"}
+    assert "devices" not in json.dumps(plain)
+
+
 def test_open_webui(box: Box) -> None:
     """The optional chat interface is on loopback, calls the gateway inside, and has a secret of its own."""
     found = model(box, "box.lan", more=":deploy/open-webui.yaml")

@@ -23,6 +23,7 @@ EDITS = [
     ("COMPOSE_FILE", None, WHOLE),
     ("COMPOSE_FILE", "", WHOLE),
     ("COMPOSE_FILE", "compose.yaml", f"lacks the overlay of the profile rtx5090: {WHOLE}"),
+    ("COMPOSE_FILE", "compose.yaml:deploy/gpu-energy.yaml", "lacks the overlay of the profile"),
     ("COMPOSE_FILE", "compose.yaml:deploy/profiles/compose/cpu.yaml", "lacks the overlay of the profile"),
     ("COMPOSE_FILE", OVERLAY, f"COMPOSE_FILE lacks compose.yaml: {WHOLE}"),
     ("HTTPS_PORT", "²", "HTTPS_PORT=² is no port: write a number up to 65535"),

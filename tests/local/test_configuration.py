@@ -20,7 +20,7 @@ BOTH = pytest.mark.parametrize("engine", [VLLM, LLAMACPP], ids=lambda engine: en
 def test_the_gateway_accepts_it(tmp_path: Path, engine: Engine) -> None:
     """What is written is a valid configuration with the engine, its kind, the alias and defaults.
 
-    The gateway is the first to close idle connections.
+    The gateway is the first to close idle connections, and no GPU is blamed for what a CPU computes.
     """
     file = tmp_path / "gateway.toml"
     configuration.write_if_absent(file, engine, 8765)
@@ -34,6 +34,7 @@ def test_the_gateway_accepts_it(tmp_path: Path, engine: Engine) -> None:
         ("http://127.0.0.1:8765",),
     )
     assert loaded.settings.engine.keep_alive_seconds < engine.idle_seconds
+    assert loaded.settings.usage.gpu_energy == "off"
 
 
 @BOTH
