@@ -25,6 +25,8 @@ WAITS_FOR = {
     "invalid_api_key": "a call that was refused",
     'kind="cached"': "a prompt that the prefix cache knows",
     'kind="reasoning"': "an answer with reasoning",
+    "gpu_energy": "a GPU exporter, or a driver on the gateway's own host",
+    "gateway_budget_used": "a key with a budget",
     "gateway_limited": "a call that a limit refused",
     "gateway_client_disconnects": "a caller who left",
     "gateway_fields_dropped": "a call with a field that callers may not set",

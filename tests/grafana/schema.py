@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 UNITS = {
-    "none", "short", "percent", "percentunit", "s", "reqps", "celsius", "watt",
+    "none", "short", "percent", "percentunit", "s", "reqps", "celsius", "watt", "joule",
     "count:tokens", "count:tokens/s", "count:fields/s",
 }  # fmt: skip
 COLOURS = {"text", "green", "light-green", "yellow", "red", "blue", "light-blue"}

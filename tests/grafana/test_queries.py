@@ -105,9 +105,9 @@ def thoughtful() -> dict[str, Any]:
 
 
 async def leave_and_be_limited(watched: Watched) -> None:
-    """A second call beside the only one that a key may have; then the first caller leaves."""
+    """A second call beside the only one that a key with a budget may have; then the first caller leaves."""
     gateway, engine = watched.gateway, watched.engine
-    limited = (await gateway.create_key(name="limited", max_parallel=1))["key"]
+    limited = (await gateway.create_key(name="limited", max_parallel=1, tokens_per_day=1_000_000))["key"]
     await engine.script([{"hang": True}], path=CHAT, times=1)
     async with Caller(gateway) as caller:
         await caller.send(chat(limited))

@@ -8,6 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from deploy.local import engine
 from deploy.local.problem import Problem
+from tests.grafana.exporters import exposition, series
 from tests.test_metrics import touched
 
 # Prometheus' own, and what blackbox exporter shows of any https address (asserted in test_site.py).
@@ -56,6 +57,11 @@ def of_vllm() -> set[str]:
             names |= _series(kind, name)
     assert len(names) > 50, "vLLM defines its metrics in another way than this test reads"
     return names
+
+
+def of_gpus() -> set[str]:
+    """The names that NVIDIA's exporter shows by default, as far as anything here reads them."""
+    return series(exposition("dcgm"))
 
 
 def in_promql(expression: str) -> set[str]:

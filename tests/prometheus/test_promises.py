@@ -49,6 +49,7 @@ def test_there_is_an_alert_for_each_thing_that_is_promised() -> None:
     """The README and the pages speak of these."""
     assert set(NAMES) == {
         *("GatewayDown", "SiteDown", "CertificateNearItsEnd", "KeyStoreUnreadable"),
+        "UsageNotBooked",
         *("EngineDown", "EngineHung", "EngineQueueGrowing", "KVCacheFull"),
         *("ErrorRatio", "TTFTOverTarget", "KeyFlooding"),
         *("MemoryShort", "DiskFull", "TargetDown"),
@@ -127,7 +128,7 @@ async def test_rules_read_what_exists(programs: Programs, tmp_path: Path) -> Non
     """Each metric in a rule is shown by the gateway, vLLM or an exporter as the stack starts it."""
     recorded = {rule["record"] for rule in rules() if "record" in rule}
     known = recorded | exposed.OF_PROMETHEUS | exposed.OF_PROBES
-    known |= exposed.of_gateway() | exposed.of_vllm() | await of_node(programs, tmp_path)
+    known |= exposed.of_gateway() | exposed.of_vllm() | exposed.of_gpus() | await of_node(programs, tmp_path)
     assert exposed.missing((rule["expr"] for rule in rules()), known) == set()
 
 
