@@ -8,5 +8,7 @@ trap 'rm -rf "$data"' EXIT
 export GATEWAY_DATA_DIR="$data" GATEWAY_UPSTREAM_URL="$UPSTREAM" GATEWAY_PORT="$PORT" GATEWAY_OPS_PORT="$((PORT + 500))"
 export GATEWAY_LOG_FORMAT=json
 unset GATEWAY_CONFIG
-"$PYTHON" -m gateway keys create --name bench --key "$KEY" --json >/dev/null
+# Limits that are never reached cost what limits cost.
+"$PYTHON" -m gateway keys create --name bench --key "$KEY" --rpm 1000000 --tpm 1000000000 \
+  --max-parallel 100000 --tokens-per-day 1000000000000 --tokens-per-month 1000000000000 --json >/dev/null
 exec "$PYTHON" -m gateway serve
