@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from gateway.routes import Route
 from gateway.usage import bodies
 from gateway.usage.output import Output, cap
-from gateway.usage.pace import Pace
+from gateway.usage.pace import Events, Pace
 from gateway.usage.prompt import SETTLED_CALLS, Habit, Weights
 from gateway.usage.shape import Shape
 from gateway.usage.tokens import Usage
@@ -69,10 +69,11 @@ class _Model:
 class _Pair:
     """What the calls of one key have taught of its use of one model."""
 
-    __slots__ = ("calls", "habit", "output")
+    __slots__ = ("calls", "events", "habit", "output")
 
-    def __init__(self) -> None:
+    def __init__(self, model: _Model) -> None:
         self.calls = 0
+        self.events = Events(model.pace.events)
         self.habit = Habit()
         self.output = Output()
 
@@ -124,7 +125,8 @@ class Estimates:
             return
         each = usage.completion / ask.choices
         if ask.stream:
-            model.pace.learn_stream(ask.route, usage.completion, ask.choices, data_events)
+            for events in (pair.events, model.pace.events):
+                events.learn(ask.route, usage.completion, ask.choices, data_events)
             model.pace.learn_times(each, first_token_seconds, seconds)
         elif not data_events:
             model.pace.learn_plain(each, seconds)
@@ -135,7 +137,8 @@ class Estimates:
             return Usage(prompt=ask.prompt)
         pace = self._model(ask.model).pace
         if ask.stream:
-            tokens = pace.streamed_tokens(ask.route, data_events, ask.choices)
+            events = self._pair(ask.key_id, ask.model).events
+            tokens = events.tokens(ask.route, data_events, ask.choices)
         else:
             tokens = ask.choices * pace.plain_tokens(seconds)
         if ask.cap is not None:
@@ -167,7 +170,7 @@ class Estimates:
         name = (key_id, model)
         pair = self._pairs.get(name)
         if pair is None:
-            pair = self._pairs[name] = _Pair()
+            pair = self._pairs[name] = _Pair(self._model(model))
             if len(self._pairs) > MOST_PAIRS:
                 self._pairs.popitem(last=False)
         else:

@@ -94,22 +94,53 @@ class _Line:
         return max(0.0, seconds - slope * tokens), max(_LEAST_SECONDS, slope)
 
 
+class Events:
+    """How many tokens a data event carries, by route: of one model's streams, or of one key's among them.
+
+    A key's own count since a key whose answers hold tokens back must not make others' dear; before it has
+    any on a route, `shared` stands in.
+    """
+
+    __slots__ = ("_ratios", "_shared")
+
+    def __init__(self, shared: "Events | None" = None) -> None:
+        self._ratios: dict[str, _Ratio] = {}
+        self._shared = shared
+
+    def tokens(self, route: Route, data_events: int, choices: int) -> float:
+        """The tokens of all choices that a stream has carried in so many data events."""
+        return max(0, data_events - frame(route).lead * choices) * self._each(route)
+
+    def learn(self, route: Route, tokens: int, choices: int, data_events: int) -> None:
+        """A stream that finished."""
+        frames = frame(route)
+        carrying = data_events - frames.lead * choices - frames.trail
+        if carrying <= 0:
+            return
+        if tokens > carrying:
+            tokens -= frames.silent
+        ratio = self._ratios.get(route.template)
+        if ratio is None:
+            ratio = self._ratios[route.template] = _Ratio(self._each(route), 5.0)
+        ratio.learn(min(tokens, _MOST_TOKENS * carrying), carrying)
+
+    def _each(self, route: Route) -> float:
+        ratio = self._ratios.get(route.template)
+        if ratio is not None:
+            return ratio.value
+        return 1.0 if self._shared is None else self._shared._each(route)  # noqa: SLF001  another of its kind
+
+
 class Pace:
     """How fast one model speaks."""
 
-    __slots__ = ("_first_token_seconds", "_per_event", "_plain", "_token_seconds")
+    __slots__ = ("_first_token_seconds", "_plain", "_token_seconds", "events")
 
     def __init__(self) -> None:
-        self._per_event: dict[str, _Ratio] = {}
+        self.events = Events()
         self._first_token_seconds: deque[float] = deque(maxlen=_LAST_STREAMS)
         self._token_seconds: deque[float] = deque(maxlen=_LAST_STREAMS)
         self._plain: _Line | None = None
-
-    def streamed_tokens(self, route: Route, data_events: int, choices: int) -> float:
-        """The tokens of all choices that a stream has carried in so many data events."""
-        carrying = max(0, data_events - frame(route).lead * choices)
-        ratio = self._per_event.get(route.template)
-        return carrying * ratio.value if ratio is not None else carrying
 
     def plain_tokens(self, seconds: float) -> float:
         """The tokens of one choice that an engine has made so many seconds after it was asked."""
@@ -124,19 +155,6 @@ class Pace:
         """
         first_token_seconds, _ = self._times()
         return min(1.0, seconds / (2 * first_token_seconds)) if first_token_seconds > 0 else 1.0
-
-    def learn_stream(self, route: Route, tokens: int, choices: int, data_events: int) -> None:
-        """A stream that finished."""
-        frames = frame(route)
-        carrying = data_events - frames.lead * choices - frames.trail
-        if carrying <= 0:
-            return
-        if tokens > carrying:
-            tokens -= frames.silent
-        ratio = self._per_event.get(route.template)
-        if ratio is None:
-            ratio = self._per_event[route.template] = _Ratio(1.0, 5.0)
-        ratio.learn(min(tokens, _MOST_TOKENS * carrying), carrying)
 
     def learn_times(self, tokens: float, first_token_seconds: float, seconds: float) -> None:
         """When a choice's first token came, and its last, counted from sending."""

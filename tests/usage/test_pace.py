@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.routes import BY_TEMPLATE, Route
-from gateway.usage.pace import Pace, frame
+from gateway.usage.pace import Events, Pace, frame
 
 CHAT, TEXT = BY_TEMPLATE["/v1/chat/completions"], BY_TEMPLATE["/v1/completions"]
 RESPONSES, MESSAGES = BY_TEMPLATE["/v1/responses"], BY_TEMPLATE["/v1/messages"]
@@ -20,29 +20,29 @@ COUNTS = st.integers(0, 10**9)
 )
 def test_before_anything_is_learned_an_event_is_a_token(route: Route, events: int, tokens: int) -> None:
     """But for those that begin a stream: a role, an item, a block."""
-    assert Pace().streamed_tokens(route, events, 1) == tokens
+    assert Events().tokens(route, events, 1) == tokens
 
 
 def test_each_choice_begins_with_an_event_of_its_own() -> None:
     """Three choices of a chat: three roles."""
-    assert Pace().streamed_tokens(CHAT, 13, 3) == 10
+    assert Events().tokens(CHAT, 13, 3) == 10
 
 
 def test_a_stream_teaches_how_many_tokens_an_event_carries() -> None:
     """An engine under load, or one that guesses ahead, sends several at once."""
     pace = Pace()
     for _ in range(50):
-        pace.learn_stream(CHAT, tokens=40, choices=1, data_events=22)
-    assert pace.streamed_tokens(CHAT, 11, 1) == pytest.approx(20, rel=0.05)
-    assert pace.streamed_tokens(TEXT, 10, 1) == 10
+        pace.events.learn(CHAT, tokens=40, choices=1, data_events=22)
+    assert pace.events.tokens(CHAT, 11, 1) == pytest.approx(20, rel=0.05)
+    assert pace.events.tokens(TEXT, 10, 1) == 10
 
 
 def test_a_change_of_pace_is_learned_within_some_calls() -> None:
     """The last calls count."""
     pace = Pace()
     for tokens in [80] * 100 + [20] * 100:
-        pace.learn_stream(CHAT, tokens, choices=1, data_events=22)
-    assert pace.streamed_tokens(CHAT, 21, 1) == pytest.approx(20, rel=0.1)
+        pace.events.learn(CHAT, tokens, choices=1, data_events=22)
+    assert pace.events.tokens(CHAT, 21, 1) == pytest.approx(20, rel=0.1)
 
 
 def test_streams_teach_when_tokens_come() -> None:
@@ -89,10 +89,10 @@ def test_whatever_calls_tell_nothing_breaks(
     pace = Pace()
     for route in (CHAT, TEXT, RESPONSES, MESSAGES, SOUND):
         for tokens, told_events, first, last in calls:
-            pace.learn_stream(route, tokens, 1, told_events)
+            pace.events.learn(route, tokens, 1, told_events)
             pace.learn_times(tokens, first, last)
             pace.learn_plain(tokens, last)
-        assert 0 <= pace.streamed_tokens(route, events, 1) <= 64 * events
+        assert 0 <= pace.events.tokens(route, events, 1) <= 64 * events
     assert 0 <= pace.plain_tokens(seconds) < float("inf")
 
 
@@ -101,5 +101,19 @@ def test_a_last_token_without_an_event_makes_no_event_worth_more(route: Route) -
     """Short answers that end by themselves would else make every one that is cut a tenth dearer."""
     pace = Pace()
     for _ in range(100):
-        pace.learn_stream(route, tokens=10, choices=1, data_events=9 + frame(route).lead + frame(route).trail)
-    assert pace.streamed_tokens(route, 52, 1) == pytest.approx(50)
+        pace.events.learn(route, tokens=10, choices=1, data_events=9 + frame(route).lead + frame(route).trail)
+    assert pace.events.tokens(route, 52, 1) == pytest.approx(50)
+
+
+def test_one_keys_streams_do_not_change_anothers() -> None:
+    """Who has finished some of his own is counted by them; only a newcomer begins where the others are."""
+    shared = Events()
+    own, other = Events(shared), Events(shared)
+    for _ in range(20):
+        other.learn(CHAT, tokens=22, choices=1, data_events=24)
+    for _ in range(50):
+        own.learn(CHAT, tokens=640, choices=1, data_events=12)
+        shared.learn(CHAT, tokens=640, choices=1, data_events=12)
+    assert own.tokens(CHAT, 11, 1) == pytest.approx(640, rel=0.1)
+    assert other.tokens(CHAT, 11, 1) == pytest.approx(10, rel=0.1)
+    assert Events(shared).tokens(CHAT, 11, 1) == pytest.approx(640, rel=0.1)
