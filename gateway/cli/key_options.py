@@ -36,7 +36,7 @@ MaxParallel = Annotated[
 ]
 TokensPerDay = Annotated[
     str | None,
-    typer.Option("--tokens-per-day", metavar=_LIMIT, help="Tokens per day in [budgets] timezone."),
+    typer.Option("--tokens-per-day", metavar=_LIMIT, help="Tokens per day, by the setting budgets.timezone."),
 ]
 TokensPerMonth = Annotated[
     str | None, typer.Option("--tokens-per-month", metavar=_LIMIT, help="Tokens per calendar month.")

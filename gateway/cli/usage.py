@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from gateway.store import Energy
     from gateway.usage.question import Question
 
+CONFIG_FILE = "gateway.toml"
+
 By = Annotated[str, typer.Option("--by", metavar="key|model|route|day|hour", help="What to sum up by.")]
 Since = Annotated[
     str, typer.Option("--since", metavar="7d|DATE|TIME", help="How long ago, a date, or an RFC 3339 time.")
@@ -62,8 +64,9 @@ def usage(
 ) -> None:
     """Show what was used: requests and tokens by key, model, route, day or hour.
 
-    Works while the server runs; what ended within the last second may not be in it yet. Days and hours
-    are those of the setting budgets.timezone.
+    Works while the server runs; what ended within the last second may not be in it yet.
+
+    Days and hours are those of the setting budgets.timezone.
     """
     if as_csv and as_json:
         typer.echo("gateway: choose one of --csv and --json.", err=True)
@@ -98,14 +101,16 @@ def _find(given: Mapping[str, str], data_dir: Path | None) -> Answer:
     environ = {"GATEWAY_UPSTREAM_URL": "http://127.0.0.1:8000", **os.environ}
     try:
         settings = load(None, environ).settings
+        beside = (settings.data_dir if data_dir is None else data_dir.expanduser()) / CONFIG_FILE
+        if settings.file is None and beside.is_file():  # the local mode keeps its file there
+            settings = load(beside, environ).settings
     except SettingsError as error:
         for problem in error.problems:
             typer.echo(f"gateway: {problem}", err=True)
         raise typer.Exit(1) from error
     zone = ZoneInfo(settings.budgets.timezone)
     asked = question.read(given, zone, times.now())
-    directory = settings.data_dir if data_dir is None else data_dir.expanduser()
-    return asyncio.run(_ask(asked, zone, directory))
+    return asyncio.run(_ask(asked, zone, beside.parent))
 
 
 async def _ask(asked: "Question", zone: "ZoneInfo", data_dir: Path) -> Answer:

@@ -9,12 +9,17 @@ REQUESTS = (b"x-ratelimit-limit-requests", b"x-ratelimit-remaining-requests", b"
 TOKENS = (b"x-ratelimit-limit-tokens", b"x-ratelimit-remaining-tokens", b"x-ratelimit-reset-tokens")
 
 
-def of(requests: Bucket | None, tokens: Bucket | None, now_ns: int) -> Headers:
-    """Limit, what remains in whole numbers, and the time until all of it is there again."""
+def of(requests: Bucket | None, tokens: Bucket | None, now_ns: int, *, runs: bool) -> Headers:
+    """Limit, what remains in whole numbers, and the time until all of it is there again.
+
+    `runs`: a call of the key is running. Its request is never told as remaining, however slow its answer.
+    """
     out: Headers = []
     for (limit, remaining, reset), bucket in ((REQUESTS, requests), (TOKENS, tokens)):
         if bucket is not None:
             left = bucket.remaining(now_ns)  # asked first: the time is that of the last question
+            if runs and bucket is requests:
+                left = min(left, bucket.limit - 1)
             full_in = duration(-(-bucket.reset_ns() // MILLISECOND_NS)).encode()
             out += ((limit, b"%d" % bucket.limit), (remaining, b"%d" % left), (reset, full_in))
     return out

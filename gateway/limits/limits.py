@@ -60,7 +60,7 @@ class Limits:
         now_ns = self._clocks.ticks_ns()
         account = self._accounts.get(key.id) or Account(self._clocks, Budget(0), Budget(0))
         account.adopt(key, defaults, now_ns)
-        return headers.of(account.requests, account.tokens, now_ns)
+        return headers.of(account.requests, account.tokens, now_ns, runs=account.running > 0)
 
     def begin(self, zone: tzinfo, day: Mapping[str, int], month: Mapping[str, int]) -> None:
         """Days and months are those of this zone, and so many tokens are spent in them, by the key's id."""

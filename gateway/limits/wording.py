@@ -46,8 +46,8 @@ def too_large(tpm: int, asked: int) -> Refusal:
     """A call that would find too few tokens in a full minute, too."""
     message = (
         f"This call may need {_many(asked, 'token')}, prompt and answer together: more than the {tpm} that "
-        "your key may use in a whole minute (tpm), so it can never pass. Lower max_tokens, ask for fewer "
-        "choices, or send a shorter prompt."
+        "your key may use in a whole minute (tpm), so waiting does not help. Send a max_tokens, or a lower "
+        "one, ask for fewer choices, or send a shorter prompt."
     )
     return Refusal("tpm", NEVER, RateLimitExceeded(message, should_retry=False))
 

@@ -35,12 +35,16 @@ class Shell:
         self.alice = self.bob = ""
 
     def run(self, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
-        """`gateway usage …`, whatever its exit code."""
+        """`gateway usage …`, whatever its exit code. A variable without a value is not there at all."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("GATEWAY_")}
-        zone = {"GATEWAY_BUDGETS__TIMEZONE": "Europe/Berlin"}
+        own = {
+            "GATEWAY_BUDGETS__TIMEZONE": "Europe/Berlin",
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            **environ,
+        }
         return subprocess.run(
             [sys.executable, "-m", "gateway", "usage", *words],
-            env={**inherited, **zone, "PYTHONPATH": os.pathsep.join(sys.path), **environ},
+            env=inherited | {name: value for name, value in own.items() if value},
             cwd=self.folder,
             capture_output=True,
             text=True,
@@ -177,3 +181,14 @@ def test_it_reads_while_somebody_writes(shell: Shell) -> None:
         return rows
 
     assert [row["requests"] for row in asyncio.run(read_meanwhile())] == [49, 1]
+
+
+def test_the_zone_is_read_where_the_local_mode_keeps_it(shell: Shell) -> None:
+    """`data/gateway.toml`, if no other file is there: the server's days and the command's are one."""
+    file = shell.data_dir / "gateway.toml"
+    file.write_text('[budgets]\ntimezone = "Asia/Tehran"\n', encoding="utf-8")
+    try:
+        told = shell.run("--by", "day", GATEWAY_BUDGETS__TIMEZONE="")
+    finally:
+        file.unlink()
+    assert "Asia/Tehran" in told.stdout

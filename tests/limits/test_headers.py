@@ -36,7 +36,7 @@ def test_a_duration_says_exactly_what_it_was_given(milliseconds: int) -> None:
 
 def shown(bucket: Bucket, now_ns: int) -> list[bytes]:
     """Limit, remaining and reset."""
-    return [value for _, value in of(None, bucket, now_ns)]
+    return [value for _, value in of(None, bucket, now_ns, runs=True)]
 
 
 def test_remaining_is_rounded_down_and_reset_up() -> None:
@@ -58,11 +58,20 @@ def test_nothing_remains_below_zero() -> None:
 def test_only_limits_that_there_are_have_headers() -> None:
     """Names as OpenAI's API has them."""
     bucket = Bucket(7, 0)
-    assert of(None, None, 0) == []
-    both = of(bucket, bucket, 0)
+    assert of(None, None, 0, runs=False) == []
+    both = of(bucket, bucket, 0, runs=False)
     assert [name for name, _ in both] == [
         b"x-ratelimit-limit-requests", b"x-ratelimit-remaining-requests", b"x-ratelimit-reset-requests",
         b"x-ratelimit-limit-tokens", b"x-ratelimit-remaining-tokens", b"x-ratelimit-reset-tokens",
     ]  # fmt: skip
-    assert of(bucket, None, 0) == both[:3]
-    assert of(None, bucket, 0) == both[3:]
+    assert of(bucket, None, 0, runs=False) == both[:3]
+    assert of(None, bucket, 0, runs=False) == both[3:]
+
+
+def test_a_running_call_is_never_told_as_remaining() -> None:
+    """However slow its answer is: the first of 30 requests a minute sees 29, though the bucket is full again."""
+    requests, tokens = Bucket(30, 0), Bucket(30, 0)
+    requests.spend(1, 0)
+    told = [dict(of(requests, tokens, 5 * SECOND_NS, runs=runs)) for runs in (True, False)]
+    assert [each[b"x-ratelimit-remaining-requests"] for each in told] == [b"29", b"30"]
+    assert [each[b"x-ratelimit-remaining-tokens"] for each in told] == [b"30", b"30"]
