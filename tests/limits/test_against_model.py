@@ -201,8 +201,8 @@ class Machine(RuleBasedStateMachine):
         assert {name.split("-")[-1] for name in headers} == {kinds[name] for name in of.rates}
         for name, rate in of.rates.items():
             there = rate.limit - rate.missing(self.world.ticks_ns)
-            if name == "rpm" and of.running():
-                there = min(there, rate.limit - 1)
+            if name == "rpm" and of.running() and there > rate.limit - 1:
+                there = Fraction(rate.limit - 1)
             allowed = {max(0, floor(there + blur)) for blur in (0, ROUNDING if rate.was_changed else 0)}
             assert int(headers[f"limit-{kinds[name]}"]) == rate.limit
             assert int(headers[f"remaining-{kinds[name]}"]) in allowed | {

@@ -69,7 +69,7 @@ def test_only_limits_that_there_are_have_headers() -> None:
 
 
 def test_a_running_call_is_never_told_as_remaining() -> None:
-    """However slow its answer is: the first of 30 requests a minute sees 29, though the bucket is full again."""
+    """However slow its answer is: the first of 30 requests sees 29, though the bucket is full again."""
     requests, tokens = Bucket(30, 0), Bucket(30, 0)
     requests.spend(1, 0)
     told = [dict(of(requests, tokens, 5 * SECOND_NS, runs=runs)) for runs in (True, False)]
