@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from gateway import __version__
-from gateway.cli import check, keys, usage
+from gateway.cli import check, doctor, keys, usage
+from gateway.cli import plan as planning
 
 app = typer.Typer(
     help="API keys, limits and default parameters in front of a vLLM engine.",
@@ -16,6 +17,8 @@ app = typer.Typer(
 app.add_typer(keys.app, name="keys")
 app.command()(check.check)
 app.command()(usage.usage)
+app.command()(doctor.doctor)
+app.command()(planning.plan)
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,6 +1,7 @@
 """The gateway alone: its wheel in an empty environment, before an engine that already runs."""
 
 import asyncio
+import json
 import os
 import pty
 import subprocess
@@ -48,6 +49,13 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(*command: str) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_it_plans_by_name(installed: Path) -> None:
+    """The catalogue is in the wheel: no network, no folder."""
+    command = [str(installed / "gateway"), "plan", "qwen3-8b-awq", "--kv-cache-bytes", "6GiB", "--json"]
+    done = subprocess.run(command, env=ALONE, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["fits"] is True
 
 
 async def test_it_serves_before_an_engine_that_already_runs(

@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,10 +85,10 @@ def prepare() -> tuple[ServedModel, ServedModel]:
         pytest.skip(f"no real engine here: {problem}")
 
 
-def start(model: ServedModel, log: Path) -> RealEngine:
-    """The engine's process; it answers once `healthy`."""
+def start(model: ServedModel, log: Path, extra: Sequence[str] = ()) -> RealEngine:
+    """The engine's process; it answers once `healthy`. `extra` are further vLLM flags."""
     port = free_port()
-    argv, environ = engine.command(model, port, TERSE)
+    argv, environ = engine.command(model, port, (*TERSE, *extra))
     # vLLM's own keep-alive of 5 s, not the 120 s of the local mode: the hard case for kept connections.
     environ.pop("VLLM_HTTP_TIMEOUT_KEEP_ALIVE", None)
     with log.open("wb") as output:

@@ -1,0 +1,1 @@
+"""Judges of what stands in the way of a start: evidence in, findings out, no I/O."""

@@ -1,0 +1,119 @@
+"""The engine's flags against each other, against the GPU, and against what callers send."""
+
+import re
+from collections.abc import Iterator
+
+from gateway.doctor.evidence import Profile
+from gateway.doctor.finding import Finding, Unseen
+from gateway.doctor.machine import Gpu, Machine, memory
+
+# vLLM ends with "unrecognized arguments" on these; what stands for them now, as of 0.32.
+REMOVED = {
+    "swap-space": "leave it out: vLLM recomputes instead of swapping",
+    "disable-log-requests": "leave it out: requests are not logged unless enable-log-requests: true",
+    "guided-decoding-backend": "structured-outputs-config: {backend: auto}",
+    "enable-reasoning": "leave it out: reasoning-parser alone switches it on",
+    "use-v2-block-manager": "leave it out",
+    "num-scheduler-steps": "leave it out: scheduling is asynchronous by itself",
+}
+LARGE_DEVICE_MIB = 70 * 1024  # from there on vLLM takes 1,024 for max-num-seqs: engine/arg_utils.py
+# Cards without an fp8e4nv type in Triton (vllm-project/vllm#26431): before sm_89.
+WITHOUT_FP8 = re.compile(r"RTX 30\d\d|RTX A\d|\bA(10|16|30|40|100)\b|RTX 20|\bV100|\bT4\b")
+FP8_CACHES = frozenset({"fp8", "fp8_e4m3"})
+# Families that think before they answer, and the parser that keeps that out of the answer.
+THINKING = (
+    (r"qwen3(?!.*(instruct|coder|embedding|reranker))", "qwen3"),
+    (r"qwq|deepseek-r1", "deepseek_r1"),
+    (r"glm-4\.[5-7]", "glm45"),
+    (r"nemotron-3", "nemotron_v3"),
+    (r"gemma-4", "gemma4"),
+)
+# The form in which a family writes its calls of tools.
+TOOLS = (
+    (r"qwen3\.\d|qwen3-next", "qwen3_xml"),
+    (r"qwen3-coder", "qwen3_coder"),
+    (r"gpt-oss", "openai"),
+    (r"gemma-4", "gemma4"),
+    (r"llama-3", "llama3_json"),
+    (r"mistral|ministral|devstral", "mistral"),
+    (r"glm-4", "glm45"),
+)
+
+
+def flags(profile: Profile, machine: Machine | Unseen) -> Iterator[Finding]:
+    """Flags that the engine would refuse, or that its card cannot."""
+    check, place = "profile", profile.place
+    troubles = [*_refused(profile), *(_of_card(profile, machine) if isinstance(machine, Machine) else ())]
+    for severity, title, evidence, mend in troubles:
+        yield Finding(check, severity, title, evidence, f"{mend} (in {place})")
+    if not troubles:
+        model = profile.flags.get("model") or profile.flags.get("model-tag") or "no model named"
+        yield Finding(check, "ok", "The engine's flags go together", f"{place}: {model}")
+
+
+def _refused(profile: Profile) -> Iterator[tuple[str, str, str, str]]:
+    for flag in REMOVED.keys() & profile.flags.keys():
+        yield "error", f"vLLM has no flag {flag} any more and does not start with it", flag, REMOVED[flag]
+    if profile.file and not profile.flags.get("model"):
+        yield "error", "The profile names no model", "no line `model:`", "write model: owner/name"
+    batched, seqs = profile.number("max-num-batched-tokens"), profile.number("max-num-seqs")
+    if batched and seqs and batched < seqs:
+        evidence = f"max-num-batched-tokens {batched:g}, max-num-seqs {seqs:g}"
+        title = "A step of fewer tokens than there are requests: vLLM refuses to start"
+        yield "error", title, evidence, f"max-num-batched-tokens: {max(2048, int(seqs))}"
+    share = profile.number("gpu-memory-utilization")
+    if share is not None and not 0 < share <= 1:
+        title = "gpu-memory-utilization is a share between 0 and 1"
+        yield "error", title, f"{share:g}", "gpu-memory-utilization: 0.90"
+    if profile.flags.get("enable-prefix-caching") is False:
+        title = "Prefix caching is off: each turn of a chat is read from its beginning"
+        yield "hint", title, "enable-prefix-caching: false", "enable-prefix-caching: true"
+
+
+def _of_card(profile: Profile, machine: Machine) -> Iterator[tuple[str, str, str, str]]:
+    if not machine.gpus:
+        return
+    gpu = machine.gpus[0]
+    total, _ = memory(machine, gpu)
+    if total >= LARGE_DEVICE_MIB and profile.number("max-num-seqs") is None:
+        title = "vLLM takes 1,024 requests at once on so much memory: large graphs, and all of them slow"
+        yield "warning", title, f"max-num-seqs unset, {total / 1024:.0f} GiB", "max-num-seqs: 64"
+    yield from _of_cache(profile, gpu)
+
+
+def _of_cache(profile: Profile, gpu: Gpu) -> Iterator[tuple[str, str, str, str]]:
+    cache = str(profile.flags.get("kv-cache-dtype", "auto"))
+    if cache in FP8_CACHES and WITHOUT_FP8.search(gpu.name):
+        title = f"{gpu.name} has no fp8e4nv in Triton: an fp8 cache does not start there"
+        mend = "kv-cache-dtype: auto, or int8_per_token_head for half the memory"
+        yield "error", title, f"kv-cache-dtype {cache}", mend
+    if profile.number("kv-cache-memory-bytes") and profile.number("gpu-memory-utilization") is None:
+        title = "The size of the cache is fixed, and the start still asks for 0.92 of the memory to be free"
+        mend = "gpu-memory-utilization: 0.5, lower than what is free (v1/worker/utils.py, request_memory)"
+        yield "hint", title, "kv-cache-memory-bytes set, gpu-memory-utilization not", mend
+
+
+def parsers(profile: Profile) -> Iterator[Finding]:
+    """Whether tools and thinking are read out of the model's text."""
+    check, place, found = "parsers", profile.place, profile.flags
+    model = str(found.get("model") or found.get("model-tag") or "").lower()
+    tools, tool_parser = found.get("enable-auto-tool-choice"), found.get("tool-call-parser")
+    fitting = next((parser for family, parser in TOOLS if re.search(family, model)), "hermes")
+    troubles = False
+    if tools and not tool_parser:
+        troubles = True
+        title = "vLLM does not start: enable-auto-tool-choice requires tool-call-parser"
+        yield Finding(check, "error", title, place, f"tool-call-parser: {fitting} (in {place})")
+    elif not tools:
+        troubles = True
+        title = 'Calls with tools are refused: "auto" tool choice requires a tool parser'
+        mend = f"enable-auto-tool-choice: true and tool-call-parser: {fitting} (in {place})"
+        yield Finding(check, "warning", title, f"{place} sets neither", mend)
+    wanted = next((parser for family, parser in THINKING if re.search(family, model)), "")
+    if wanted and not found.get("reasoning-parser"):
+        troubles = True
+        title = "The model's thinking ends up in its answers: there is no reasoning parser"
+        yield Finding(check, "warning", title, model, f"reasoning-parser: {wanted} (in {place})")
+    if not troubles:
+        told = f"tools: {tool_parser}, reasoning: {found.get('reasoning-parser') or 'none'}"
+        yield Finding(check, "ok", "Tools and thinking are parsed", told)

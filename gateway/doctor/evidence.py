@@ -1,0 +1,261 @@
+"""All that the doctor looks at, as values: a judge sees nothing else. What was not to be had is `Unseen`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gateway.doctor.exposition import Exposition
+from gateway.doctor.finding import NOT_ASKED, Unseen
+from gateway.doctor.machine import Machine
+from gateway.settings import Settings
+
+
+@dataclass(frozen=True)
+class Published:
+    """A port by which a service is reached from outside of its networks; no `address`: on all of the host."""
+
+    port: int
+    target: int
+    address: str = ""
+
+
+@dataclass(frozen=True)
+class Service:
+    """One service of the compose files, with the variables filled in."""
+
+    name: str
+    image: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    published: tuple[Published, ...] = ()
+
+
+@dataclass(frozen=True)
+class Compose:
+    """What the compose files come to."""
+
+    project: str
+    services: Mapping[str, Service]
+
+
+@dataclass(frozen=True)
+class Container:
+    """One of the stack's containers, running or not."""
+
+    service: str
+    state: str
+    exit_code: int = 0
+    restarts: int = 0
+    out_of_memory: bool = False
+    published: tuple[Published, ...] = ()
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A process that has memory of a GPU; `memory` in MiB, None where the driver does not say."""
+
+    pid: int
+    name: str
+    memory: int | None
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The system's memory in MiB. `available` is what vLLM counts as free where the GPU shares it."""
+
+    total: int
+    available: int
+    cached: int
+    swap_total: int
+    swap_free: int
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The engine's flags, with dashes: of a file for `vllm serve --config`, or as its log tells them."""
+
+    flags: Mapping[str, Any]
+    file: Path | None = None
+
+    @property
+    def place(self) -> str:
+        """Where a flag is written."""
+        return str(self.file) if self.file else "the engine's command line"
+
+    @property
+    def name(self) -> str:
+        """What operators call it."""
+        return self.file.stem if self.file else "that runs"
+
+    def number(self, flag: str) -> float | None:
+        """A flag that is a number; None where it is not set, or says something else."""
+        value = self.flags.get(flag)
+        return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What the gateway's settings come to; `settings` is None where they cannot be used."""
+
+    settings: Settings | None
+    problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    file: Path | None = None
+
+
+@dataclass(frozen=True)
+class Port:
+    """A port that we listen on, by the name of its setting. `owner` has it now; empty: nobody."""
+
+    number: int
+    setting: str
+    owner: str = ""
+    ours: bool = False
+
+
+@dataclass(frozen=True)
+class Disk:
+    """Room for the weights, in bytes. `there`: the model lies in the cache already."""
+
+    folder: Path
+    free_bytes: int
+    there: bool
+    model: str
+    image_there: bool
+
+
+@dataclass(frozen=True)
+class Hub:
+    """What the model hub said when it was asked for the model without and with the token.
+
+    `gated` is None where the answer does not tell; `access` is the status with the token, 0 without one.
+    """
+
+    model: str
+    gated: bool | None
+    token: bool
+    access: int
+    there: bool
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How far this clock is ahead of another's, in seconds, and whether the system keeps it synchronised."""
+
+    ahead_seconds: float | None
+    against: str
+    synchronised: bool | None
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the system allows a process here. `pids` are those left in the tightest group; None: no limit."""
+
+    open_files: int
+    most_open_files: int
+    pids_left: int | None
+
+
+@dataclass(frozen=True)
+class SecretFile:
+    """One secret as it lies there, never its text. `reachable` says whether others of this host get to it."""
+
+    name: str
+    mode: int
+    length: int
+    usual: bool
+    reachable: bool
+
+
+@dataclass(frozen=True)
+class DataDir:
+    """Where the gateway keeps its databases; `trouble` says why it cannot be written to."""
+
+    folder: Path
+    trouble: str
+    filesystem: str
+    free_bytes: int
+
+
+@dataclass(frozen=True)
+class Scrape:
+    """The counters of one process, read twice so many seconds apart."""
+
+    first: Exposition
+    last: Exposition
+    seconds: float
+
+    def grown(self, name: str, **labels: str) -> float:
+        """By how much a counter grew between the two."""
+        return self.last.sum(name, **labels) - self.first.sum(name, **labels)
+
+
+@dataclass(frozen=True)
+class Ready:
+    """What `/readyz` answered; `status` 0 where nothing did."""
+
+    url: str
+    status: int
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Engine:
+    """One engine: the names it lists, and its counters."""
+
+    url: str
+    models: tuple[str, ...] | Unseen
+    scrape: Scrape | Unseen
+
+
+@dataclass(frozen=True)
+class EngineLog:
+    """What the engine wrote, its newest lines last, and where it was read."""
+
+    origin: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What Prometheus has kept: alerts that fire, and each model's highest counts of the last day."""
+
+    url: str
+    firing: tuple[str, ...]
+    most_running: float | None
+    most_waiting: float | None
+    fullest_cache: float | None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One look. `needs_docker` and `needs_gpu`: whether what is to run here runs on them.
+
+    `expects_gateway`, `expects_engine`: one that does not answer is a fault, and not yet to be started.
+    """
+
+    needs_docker: bool = False
+    needs_gpu: bool = False
+    expects_gateway: bool = False
+    expects_engine: bool = False
+    machine: Machine | Unseen = NOT_ASKED
+    compose: Compose | Unseen = NOT_ASKED
+    containers: tuple[Container, ...] | Unseen = NOT_ASKED
+    engine_environment: Mapping[str, str] | Unseen = NOT_ASKED
+    image_cuda: tuple[int, ...] | Unseen = NOT_ASKED
+    holders: tuple[Holder, ...] | Unseen = NOT_ASKED
+    memory: Memory | Unseen = NOT_ASKED
+    profile: Profile | Unseen = NOT_ASKED
+    configuration: Configuration | Unseen = NOT_ASKED
+    ports: tuple[Port, ...] | Unseen = NOT_ASKED
+    disk: Disk | Unseen = NOT_ASKED
+    hub: Hub | Unseen = NOT_ASKED
+    clock: Clock | Unseen = NOT_ASKED
+    limits: Limits | Unseen = NOT_ASKED
+    secrets: tuple[SecretFile, ...] | Unseen = NOT_ASKED
+    data_dir: DataDir | Unseen = NOT_ASKED
+    ready: Ready | Unseen = NOT_ASKED
+    gateway: Scrape | Unseen = NOT_ASKED
+    engines: tuple[Engine, ...] | Unseen = NOT_ASKED
+    log: EngineLog | Unseen = NOT_ASKED
+    watched: Watched | Unseen = NOT_ASKED

@@ -1,0 +1,1 @@
+"""Gatherers of evidence: programs, files, /proc, HTTP. They judge nothing; a missing program is evidence."""

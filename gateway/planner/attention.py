@@ -1,0 +1,183 @@
+"""Attention layers from a config.json: which are full, sliding or chunked, and how wide their heads are.
+
+The source of each rule is the model's class in vLLM 0.32 (`model_executor/models`) and, for lists of layer
+types that a config leaves out, its configuration class in transformers 5.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from gateway.planner.fields import Fields
+from gateway.planner.shape import Attention, Latent
+
+# In the order of vLLM's `get_total_num_kv_heads`.
+_KEY_HEADS = (
+    "n_head_kv", "num_kv_heads", "num_key_value_heads", "multi_query_group_num", "num_attention_groups",
+)  # fmt: skip
+FULL, SLIDING, CHUNKED = "full_attention", "sliding_attention", "chunked_attention"
+_NAMES = MappingProxyType({"attention": FULL, "window_attention": SLIDING})
+
+# Of vLLM's `ModelArchConfigConvertorBase.is_deepseek_mla`, those whose caches have nothing besides; and
+# mistral4, which reaches the same class through transformers.
+LATENT_TYPES = frozenset(
+    {
+        "axk1",
+        "deepseek_v2",
+        "deepseek_v3",
+        "glm4_moe_lite",
+        "kimi_k2",
+        "longcat_flash",
+        "mistral4",
+        "pangu_ultra_moe",
+    }
+)
+
+
+def heads(config: Fields) -> Attention:
+    """One full-attention layer as the config describes most of them."""
+    queries = config.integer("num_attention_heads", least=1)
+    keys = config.integer(*_KEY_HEADS, default=queries, least=1)
+    if config.flag("multi_query", default=False) and not config.flag(
+        "new_decoder_architecture", default=False
+    ):
+        keys = 1  # Falcon's first generation, whatever else stands there
+    if queries % keys:
+        raise config.missing("num_key_value_heads", f"is {keys}, which does not divide {queries} query heads")
+    if config.has("head_dim") and config.integer("head_dim"):
+        width = config.integer("head_dim")
+    else:
+        width = config.integer("hidden_size", least=1) // queries
+    return Attention(keys, width, width)
+
+
+def latent(config: Fields) -> Latent:
+    """One layer of multi-head latent attention."""
+    return Latent(config.integer("kv_lora_rank", least=1) + config.integer("qk_rope_head_dim"))
+
+
+def layers(config: Fields, model_type: str) -> tuple[Attention, ...]:
+    """All layers of a model that has no others. Raises PlanProblem, naming the field that is missing."""
+    if model_type.startswith("gemma4"):
+        return _gemma4(config)
+    plain = heads(config)
+    return tuple(_of_type(config, plain, kind) for kind in layer_types(config, model_type))
+
+
+def layer_types(config: Fields, model_type: str) -> tuple[str, ...]:
+    """What kind each layer is, in order: as the config says or, if it does not, as vLLM would take it."""
+    count = config.integer("num_hidden_layers", least=1)
+    if model_type == "gpt_oss":  # vLLM's model alternates by itself, whatever the list says
+        return _every(2, count)
+    named = config.names("layer_types")
+    if named is None:
+        return tuple(_UNNAMED.get(model_type, _unnamed)(config, count))
+    if len(named) != count:
+        raise config.missing("layer_types", f"has {len(named)} entries for {count} layers")
+    types = tuple(_NAMES.get(name, name) for name in named)
+    if unknown := set(types) - {FULL, SLIDING, CHUNKED}:
+        raise config.missing("layer_types", f"has {', '.join(sorted(unknown))}, which this kind has not")
+    return types if model_type not in _SWITCHED or config.flag("use_sliding_window", default=False) else (
+        FULL,
+    ) * count  # fmt: skip
+
+
+def _of_type(config: Fields, plain: Attention, kind: str) -> Attention:
+    if kind == SLIDING:
+        window = config.integer("sliding_window", least=1)
+        return Attention(plain.kv_heads, plain.key_dim, plain.value_dim, window=window)
+    if kind == CHUNKED:
+        chunk = config.integer("attention_chunk_size", least=1)
+        return Attention(plain.kv_heads, plain.key_dim, plain.value_dim, chunk=chunk)
+    return plain
+
+
+def _gemma4(config: Fields) -> tuple[Attention, ...]:
+    """Full layers have heads of their own; the last `num_kv_shared_layers` keep nothing themselves."""
+    types = list(layer_types(config, "gemma4"))
+    types[-1] = FULL  # transformers forces it
+    kept = len(types) - config.integer("num_kv_shared_layers", default=0)
+    plain = heads(config)
+    found = []
+    for index, kind in enumerate(types[:kept]):
+        own = _gemma4_overrides(config, index, kind)
+        width = own.get("head_dim", plain.key_dim)
+        layer = Attention(own.get("num_key_value_heads", plain.kv_heads), width, width)
+        found.append(_of_type(config, layer, kind))
+    return tuple(found)
+
+
+def _gemma4_overrides(config: Fields, index: int, kind: str) -> Mapping[str, Any]:
+    if each := config.part("per_layer_config"):
+        own = each.part(str(index))
+        return own.values if own else {}
+    if kind != FULL:
+        return {}
+    overrides = {"head_dim": config.integer("global_head_dim", default=512)}
+    if config.flag("attention_k_eq_v", default=False) and config.has("num_global_key_value_heads"):
+        overrides["num_key_value_heads"] = config.integer("num_global_key_value_heads")
+    return overrides
+
+
+def _every(period: int, count: int) -> tuple[str, ...]:
+    """Each `period`th layer is full, the others slide."""
+    return tuple(FULL if (index + 1) % period == 0 else SLIDING for index in range(count))
+
+
+def _unnamed(config: Fields, count: int) -> Sequence[str]:
+    """vLLM takes a window without a list of types for all layers."""
+    return (SLIDING if config.has("sliding_window") and config.integer("sliding_window") else FULL,) * count
+
+
+def _switched(config: Fields, count: int) -> Sequence[str]:
+    """Qwen2 and 3: a window counts only if it is switched on, and then from a certain layer on."""
+    if not (config.flag("use_sliding_window", default=False) and config.has("sliding_window")):
+        return (FULL,) * count
+    first = config.integer("max_window_layers", default=28)
+    if first != count:  # models/qwen2.py refuses it
+        raise config.missing("max_window_layers", f"is {first} of {count} layers, which vLLM does not serve")
+    return tuple(SLIDING if index >= first else FULL for index in range(count))
+
+
+def _whole(config: Fields, count: int) -> Sequence[str]:
+    if config.flag("use_sliding_window", default=False) and config.has("sliding_window"):
+        return (SLIDING,) * count
+    return (FULL,) * count
+
+
+def _patterned(default: int) -> Callable[[Fields, int], Sequence[str]]:
+    def types(config: Fields, count: int) -> Sequence[str]:
+        return _every(config.integer("sliding_window_pattern", default=default, least=1), count)
+
+    return types
+
+
+def _llama4(config: Fields, count: int) -> Sequence[str]:
+    """Layers with rotary positions are chunked, each fourth has none and is full."""
+    listed = config.values.get("no_rope_layers")
+    step = config.integer("no_rope_layer_interval", default=4, least=1)
+    rotary = listed or [int((index + 1) % step != 0) for index in range(count)]
+    return tuple(CHUNKED if one else FULL for one in rotary)
+
+
+def _muse(_: Fields, count: int) -> Sequence[str]:
+    return tuple(FULL if (count - 1 - index) % 4 == 0 else SLIDING for index in range(count))
+
+
+def _full(_: Fields, count: int) -> Sequence[str]:
+    return (FULL,) * count
+
+
+_SWITCHED = frozenset({"qwen2", "qwen3"})
+_UNNAMED: Mapping[str, Callable[[Fields, int], Sequence[str]]] = MappingProxyType(
+    {
+        **dict.fromkeys(("qwen2", "qwen3"), _switched),
+        **dict.fromkeys(("qwen3_moe", "qwen3_vl_moe_text"), _whole),
+        "gemma2": _patterned(2),
+        **dict.fromkeys(("gemma3", "gemma3_text", "gemma4"), _patterned(6)),
+        **dict.fromkeys(("cohere2", "olmo3"), _patterned(4)),
+        **dict.fromkeys(("llama4", "llama4_text"), _llama4),
+        **dict.fromkeys(("muse_glimmer", "muse_glimmer_text"), _muse),
+        **dict.fromkeys(("laguna", "llama", "qwen2_moe"), _full),
+    }
+)

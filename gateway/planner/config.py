@@ -1,0 +1,193 @@
+"""Reads a model's config.json, in each form that is found, into one `Shape`."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gateway.planner import attention, parameters, quantization, states
+from gateway.planner.fields import Fields
+from gateway.planner.problem import PlanProblem
+from gateway.planner.shape import Attention, Latent, Layer, Shape, State
+from gateway.planner.weights import json_object
+
+# Compared with vLLM's own functions in tests/planner, or of the same class there as one that was.
+KNOWN = frozenset(
+    {
+        "deepseek_v2",
+        "deepseek_v3",
+        "falcon_h1",
+        "gemma2",
+        "gemma3",
+        "gemma3_text",
+        "gemma4",
+        "gemma4_text",
+        "glm4_moe",
+        "glm4_moe_lite",
+        "gpt_oss",
+        "granite",
+        "granitemoehybrid",
+        "jamba",
+        "kimi_k2",
+        "laguna",
+        "lfm2",
+        "lfm2_moe",
+        "llama",
+        "llama4",
+        "llama4_text",
+        "mamba",
+        "mamba2",
+        "mistral",
+        "mixtral",
+        "nemotron_h",
+        "olmo3",
+        "phi3",
+        "qwen2",
+        "qwen3",
+        "qwen3_5",
+        "qwen3_5_moe",
+        "qwen3_5_moe_text",
+        "qwen3_5_text",
+        "qwen3_moe",
+        "qwen3_next",
+    }
+)
+_WITHOUT_CACHE = frozenset(
+    {"bert", "roberta", "xlm-roberta", "distilbert", "mpnet", "nomic_bert", "modernbert", "deberta-v2"}
+)
+_TYPES: Mapping[str, int] = {
+    "bfloat16": 2,
+    "float16": 2,
+    "float32": 2,
+    "half": 2,
+}  # vLLM makes float32 bfloat16
+_LENGTHS = (
+    "max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "model_max_length",
+    "max_target_positions", "max_sequence_length", "max_seq_length", "seq_len",
+)  # fmt: skip
+# Whose lengths are scaled already, or which have none to scale by.
+_SCALED = frozenset(
+    {"su", "longrope", "llama3", "yarn", "deepseek_yarn", "deepseek_llama_scaling", "default", "mrope"}
+)
+_STATES = re.compile(r"mamba_|ssm_|linear_attn|attn_layer_indices|conv_L_cache|rwkv|state_size|lightning")
+_OTHER = "It is not planned for here: the log of a start says what its cache holds."
+
+
+def load(folder: Path) -> Shape:
+    """The shape of the model in a folder. Raises PlanProblem if its config.json is absent or not JSON."""
+    file = folder / "config.json"
+    try:
+        text = file.read_bytes()
+    except OSError as error:
+        raise PlanProblem(
+            f"{file} cannot be read ({error.strerror}): name the model's own folder."
+        ) from error
+    return read(json_object(text, str(file)), str(file))
+
+
+def read(values: Any, source: str) -> Shape:
+    """The shape that a config describes; `source` names it in errors.
+
+    Raises PlanProblem, naming the file and the field that is missing, wrong or unknown.
+    """
+    if not isinstance(values, dict):
+        raise PlanProblem(f"{source} holds no JSON object: it is no model's config.json.")
+    whole = Fields(values, source)
+    text = whole.part("text_config") or whole.part("llm_config") or whole
+    model_type = text.text("model_type", default="") or whole.text("model_type")
+    _reject(text, model_type)
+    dtype_bytes = _dtype_bytes(text if _named_type(text) else whole)
+    layers = _layers(text, model_type, dtype_bytes)
+    hidden, vocabulary = text.integer("hidden_size", "d_model", least=1), text.integer("vocab_size", least=1)
+    return Shape(
+        model_type=model_type,
+        layers=layers,
+        dtype_bytes=dtype_bytes,
+        max_model_len=_max_model_len(text, layers),
+        hidden=hidden,
+        vocabulary=vocabulary,
+        parameters=parameters.count(text, layers, vocabulary, hidden, tied=_tied(whole, text, model_type)),
+        quantization=quantization.read(whole, dtype_bytes),
+        model_attention=_model_attention(text, layers),
+        draft_layers=_draft_layers(text, layers),
+        query_heads=text.integer("num_attention_heads", default=0),
+        vision=whole.part("vision_config") is not None,
+        known=model_type in KNOWN,
+        widest=parameters.widest(text, hidden),
+    )
+
+
+def _reject(config: Fields, model_type: str) -> None:
+    """Raises PlanProblem for models whose caches would be counted wrongly rather than not at all."""
+    if model_type in _WITHOUT_CACHE:
+        raise config.unknown("model_type", f"is {model_type!r}: an encoder, which keeps no KV cache", _OTHER)
+    if config.flag("is_encoder_decoder", default=False) or config.has("encoder_layers"):
+        raise config.unknown("model_type", f"is {model_type!r}: it has an encoder with a cache", _OTHER)
+    if config.has("kv_lora_rank") and model_type not in attention.LATENT_TYPES:
+        why = f"is {model_type!r}: its latent attention keeps more than one vector, or is not known"
+        raise config.unknown("model_type", why, _OTHER)
+    found = [name for name in config.values if _STATES.match(name) and config.has(name)]
+    if found and states.reader(model_type) is None:
+        why = f"is {model_type!r}: it has {found[0]}, and how its layers keep a state is not known"
+        raise config.unknown("model_type", why, _OTHER)
+
+
+def _max_model_len(config: Fields, layers: tuple[Layer, ...]) -> int:
+    """`derive_max_model_len_and_key` and `_get_and_verify_max_len`: the least, scaled if it is."""
+    said = [config.integer(name, least=1) for name in _LENGTHS if config.has(name)]
+    length = min(said) if said else config.integer(*_LENGTHS, default=2048 if _stateful(layers) else None)
+    if config.has("model_max_length"):
+        length = config.integer("model_max_length", least=1)
+    scaling = config.part("rope_parameters") or config.part("rope_scaling")
+    if scaling is None or "gemma3" in config.text("model_type", default=""):
+        return length
+    kind = scaling.text("rope_type", "type", default="default")
+    factor = 1.0 if kind in _SCALED else scaling.number("factor", default=1.0)
+    return max(1, int(length * factor))
+
+
+def _layers(config: Fields, model_type: str, dtype_bytes: int) -> tuple[Layer, ...]:
+    if read_states := states.reader(model_type):
+        return read_states(config, dtype_bytes)
+    if model_type in attention.LATENT_TYPES and config.has("kv_lora_rank"):
+        return (attention.latent(config),) * config.integer("num_hidden_layers", least=1)
+    return attention.layers(config, model_type)
+
+
+def _stateful(layers: tuple[Layer, ...]) -> bool:
+    return all(isinstance(layer, State) for layer in layers)
+
+
+def _model_attention(config: Fields, layers: tuple[Layer, ...]) -> Attention | Latent | None:
+    """What vLLM takes for a layer of the model as a whole, where it aligns the pages of a hybrid."""
+    kept = [layer for layer in layers if not isinstance(layer, State)]
+    if not kept:
+        return None
+    return attention.latent(config) if isinstance(kept[0], Latent) else attention.heads(config)
+
+
+def _draft_layers(config: Fields, layers: tuple[Layer, ...]) -> tuple[Attention | Latent, ...]:
+    """The layers of the model's own draft head, which are as its full-attention layers."""
+    count = config.integer("mtp_num_hidden_layers", "num_nextn_predict_layers", default=0)
+    full = [
+        one for one in layers if isinstance(one, Latent) or (isinstance(one, Attention) and not one.window)
+    ]
+    return (full[0],) * count if full else ()
+
+
+def _named_type(config: Fields) -> str:
+    return config.text("dtype", "torch_dtype", default="")
+
+
+def _dtype_bytes(config: Fields) -> int:
+    named = _named_type(config) or "float32"
+    if named not in _TYPES:
+        raise config.missing("dtype", f"is {named!r}, and one of {', '.join(_TYPES)} is needed")
+    return _TYPES[named]
+
+
+def _tied(whole: Fields, text: Fields, model_type: str) -> bool:
+    """Whether the output layer is the embedding: transformers' default is no, but for Gemma."""
+    default = model_type.startswith(("gemma", "cohere", "lfm2"))
+    place = text if text.has("tie_word_embeddings") else whole
+    return place.flag("tie_word_embeddings", default=default)

@@ -1,0 +1,262 @@
+"""Puts a plan together: a model on a machine, with what the operator has decided and what follows."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gateway.planner import flags, kv_cache, memory, refusals, risks, speed
+from gateway.planner.flags import Choices, Flag
+from gateway.planner.hardware import Hardware
+from gateway.planner.kv_cache import KVCache
+from gateway.planner.layers import Engine
+from gateway.planner.memory import Memory
+from gateway.planner.problem import PlanProblem
+from gateway.planner.shape import Shape
+from gateway.planner.shipped import Shipped
+from gateway.planner.source import Model
+from gateway.planner.speed import Step
+from gateway.planner.units import size_bytes
+
+COMFORTABLE_TOKENS_PER_SECOND = 40.0
+# Four requests of full length at once: less is one caller's machine.
+_WANTED_CONCURRENCY = 4
+_LENGTHS = (262_144, 131_072, 65_536, 32_768, 16_384, 8192, 4096, 2048)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the operator decided; None leaves it to the plan. `said` are the flags given by name."""
+
+    max_model_len: int | None = None
+    max_num_seqs: int | None = None
+    max_num_batched_tokens: int | None = None
+    gpu_memory_utilization: float | None = None
+    kv_cache_bytes: int | None = None
+    kv_cache_dtype: str = "auto"
+    block_size: int | None = None
+    prefix_caching: bool = True
+    speculative_tokens: int = 0
+    tensor_parallel_size: int = 1
+    said: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """The same with one thing changed."""
+
+    change: str
+    cache: KVCache
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that was found. `ceiling` and `steps` need a bandwidth, `memory` a machine."""
+
+    model: Model
+    hardware: Hardware | None
+    options: Options
+    cache: KVCache
+    memory: Memory | None
+    ceiling: float | None
+    steps: tuple[Step, ...]
+    max_num_seqs: int
+    max_inflight: int
+    flags: tuple[Flag, ...] = ()
+    risks: tuple[str, ...] = ()
+    alternatives: tuple[Alternative, ...] = field(default=(), kw_only=True)
+
+    @property
+    def fits(self) -> bool:
+        """Whether vLLM would start: weights and cache fit, and one request of full length in it."""
+        if not self.cache.starts or self.too_many_seqs or self.too_long:
+            return False
+        if self.memory is None:
+            return True
+        if self.options.kv_cache_bytes is None:
+            return self.memory.left_bytes > 0
+        # A cache of a given size does not heed the utilisation.
+        beyond = self.memory.total_bytes - self.memory.requested_bytes
+        return self.memory.left_bytes + beyond >= self.cache.bytes
+
+    @property
+    def too_many_seqs(self) -> bool:
+        """Whether a hybrid would not start for want of a block for each sequence of a CUDA graph."""
+        graphs = self.hardware is None or not self.hardware.cpu
+        return self.model.shape.hybrid and graphs and self.max_num_seqs > self.cache.num_blocks
+
+    @property
+    def too_long(self) -> bool:
+        """Whether vLLM would refuse the length, as it does what the config does not promise."""
+        return self.cache.engine.max_model_len > self.model.shape.max_model_len
+
+    @property
+    def comfortable(self) -> bool | None:
+        """Weights under a third of memory and a ceiling above 40 tokens/s; None without a machine."""
+        if self.memory is None or self.ceiling is None:
+            return None
+        third = self.memory.weights_bytes * 3 < self.memory.total_bytes
+        return third and self.ceiling > COMFORTABLE_TOKENS_PER_SECOND
+
+
+def make(model: Model, hardware: Hardware | None, options: Options, bandwidth: float | None = None) -> Plan:
+    """The plan of a model. Raises PlanProblem if there is neither a machine nor a size of the cache."""
+    if hardware is None and options.kv_cache_bytes is None:
+        raise PlanProblem(
+            "--hardware is missing: name the machine, as in --hardware spark, describe it, as in --memory "
+            "24GiB --bandwidth 936GB/s, or give the cache's size, as in --kv-cache-bytes 6GiB."
+        )
+    engine = _engine(model.shape, hardware, options)
+    refusals.check(model.shape, engine, options.max_num_seqs)
+    divided = _memory(model, hardware, options, engine)
+    bytes_left = options.kv_cache_bytes if options.kv_cache_bytes is not None else _left(divided)
+    if options.max_model_len is None and options.kv_cache_bytes is None:
+        engine = replace(engine, max_model_len=_length(model.shape, engine, bytes_left))
+    cache = kv_cache.compute(model.shape, engine, bytes_left)
+    seqs = options.max_num_seqs or min(_seqs(model.shape, hardware, cache), engine.max_num_batched_tokens)
+    rate = hardware.bandwidth_bytes_per_second if hardware else bandwidth
+    plan = Plan(
+        model,
+        hardware,
+        options,
+        cache,
+        divided,
+        speed.ceiling(rate * options.tensor_parallel_size, model.weights.active_bytes) if rate else None,
+        speed.steps(rate, model.shape, engine, model.weights) if rate else (),
+        seqs,
+        max(1, min(seqs, cache.at_once(speed.REQUEST_TOKENS))),
+        alternatives=_alternatives(model.shape, cache),
+    )
+    return replace(
+        plan,
+        flags=tuple(flags.choose(model.shape, cache, _choices(plan))),
+        risks=tuple(risks.known(hardware, model.shape, cache, seqs if plan.too_many_seqs else None)),
+    )
+
+
+def make_shipped(model: Model, hardware: Hardware | None, options: Options, profile: Shipped) -> Plan:
+    """The plan of a shipped profile: its own values, but for those that the operator gave by name."""
+    said = profile.value
+
+    def own(flag: str, given: Any) -> Any:
+        return given if flag in options.said else said(flag)
+
+    own_options = replace(
+        options,
+        max_model_len=own("max-model-len", options.max_model_len),
+        max_num_seqs=own("max-num-seqs", options.max_num_seqs),
+        max_num_batched_tokens=own("max-num-batched-tokens", options.max_num_batched_tokens),
+        gpu_memory_utilization=own("gpu-memory-utilization", options.gpu_memory_utilization),
+        kv_cache_dtype=own("kv-cache-dtype", options.kv_cache_dtype) or "auto",
+        prefix_caching=own("enable-prefix-caching", options.prefix_caching),
+        kv_cache_bytes=options.kv_cache_bytes or size_bytes(profile.kv_cache, "kv_cache"),
+    )
+    plan = make(model, hardware, own_options)
+    ruled = {flag.name: flag for flag in plan.flags}
+    kept = [
+        ruled[one.name] if one.name in options.said and one.name in ruled else one for one in profile.flags
+    ]
+    inflight = plan.max_inflight if "max-num-seqs" in options.said else profile.gateway["max_inflight"]
+    return replace(plan, flags=tuple(kept), max_inflight=inflight)
+
+
+def _engine(shape: Shape, hardware: Hardware | None, options: Options) -> Engine:
+    """How vLLM is run there: what differs between CUDA and CPU, and MLA's blocks, as its platforms decide."""
+    length = options.max_model_len or shape.max_model_len
+    batched = options.max_num_batched_tokens or (hardware.default_batched_tokens if hardware else 2048)
+    engine = Engine(
+        length, batched, options.kv_cache_dtype, options.prefix_caching, options.block_size,
+        options.speculative_tokens, options.tensor_parallel_size,
+    )  # fmt: skip
+    if shape.states and not shape.hybrid:
+        engine = replace(engine, prefix_caching=False)  # vLLM has none for models of states alone
+    if hardware is not None and hardware.cpu:
+        return replace(_on_cpu(shape, engine), float32_states=hardware.avx512_bf16)
+    fp8 = engine.kv_cache_dtype.startswith("fp8")
+    hopper = hardware is not None and hardware.capability is not None and hardware.capability[0] == 9
+    if shape.latent and fp8 and hopper:
+        return replace(
+            engine, default_block=64, kernel_block=64
+        )  # FlashMLA; FlashAttention's has no fp8 cache
+    return engine
+
+
+def _on_cpu(shape: Shape, engine: Engine) -> Engine:
+    """`platforms/cpu.py`: larger blocks, no asynchronous scheduling; MLA without prefix caching or chunks."""
+    if not shape.latent:
+        return replace(engine, default_block=128, kernel_block=32, batches=1)
+    batched = max(engine.max_model_len, 2048)
+    return replace(engine, block_size=16, batches=1, prefix_caching=False, max_num_batched_tokens=batched)
+
+
+def _memory(model: Model, hardware: Hardware | None, options: Options, engine: Engine) -> Memory | None:
+    if hardware is None:
+        return None
+    return memory.divide(
+        hardware,
+        model.shape,
+        model.weights,
+        utilization=options.gpu_memory_utilization or hardware.utilization,
+        batched_tokens=engine.max_num_batched_tokens,
+        seqs=options.max_num_seqs or hardware.max_num_seqs,
+        ranks=options.tensor_parallel_size,
+    )
+
+
+def _left(divided: Memory | None) -> int:
+    return max(0, divided.left_bytes) if divided else 0
+
+
+def _length(shape: Shape, engine: Engine, bytes_left: int) -> int:
+    """The longest usual length of which four requests fit at once; else the longest that starts at all."""
+    for length in (shape.max_model_len, *(one for one in _LENGTHS if one < shape.max_model_len)):
+        cache = kv_cache.compute(shape, replace(engine, max_model_len=length), bytes_left)
+        if cache.starts and cache.max_concurrency >= _WANTED_CONCURRENCY:
+            return length
+    longest = kv_cache.compute(shape, engine, bytes_left).longest
+    return next((one for one in _LENGTHS if one <= longest), longest) or min(shape.max_model_len, 2048)
+
+
+def _seqs(shape: Shape, hardware: Hardware | None, cache: KVCache) -> int:
+    """What the blocks hold of 1,500-token requests, to a power of two, up to what the machine serves well."""
+    most = hardware.max_num_seqs if hardware else 256
+    held = max(1, cache.at_once(speed.REQUEST_TOKENS))
+    if shape.hybrid:
+        held = max(1, min(held, cache.num_blocks))
+    return int(min(most, 1 << (held.bit_length() - 1)))
+
+
+def _choices(plan: Plan) -> Choices:
+    options, hardware = plan.options, plan.hardware
+    utilization = options.gpu_memory_utilization
+    if utilization is None and hardware is not None and options.kv_cache_bytes is None:
+        utilization = hardware.utilization
+    return Choices(
+        served_name(plan.model.name),
+        plan.model.repository,
+        hardware,
+        utilization,
+        options.kv_cache_bytes,
+        plan.max_num_seqs,
+        plan.max_inflight,
+        options.said,
+    )
+
+
+def served_name(name: str) -> str:
+    """The id that callers write: the last part of a hub id, in small letters."""
+    return name.rstrip("/").rsplit("/", 1)[-1].lower()
+
+
+def _alternatives(shape: Shape, cache: KVCache) -> tuple[Alternative, ...]:
+    """What twice the context, an fp8 cache, prefix caching off, and shorter steps would change."""
+    engine = cache.engine
+    changed = []
+    if engine.max_model_len * 2 <= shape.max_model_len:
+        changed.append(("max-model-len doubled", replace(engine, max_model_len=engine.max_model_len * 2)))
+    if engine.kv_cache_dtype == "auto" and not (shape.states and not shape.hybrid):
+        changed.append(("kv-cache-dtype fp8", replace(engine, kv_cache_dtype="fp8")))
+    if engine.prefix_caching:
+        changed.append(("prefix caching off", replace(engine, prefix_caching=False)))
+    if any(getattr(layer, "window", None) for layer in shape.layers) and engine.max_num_batched_tokens > 2048:
+        # A window keeps what is under way besides: of long steps more than of the window itself.
+        changed.append(("max-num-batched-tokens 2,048", replace(engine, max_num_batched_tokens=2048)))
+    return tuple(Alternative(name, kv_cache.compute(shape, one, cache.bytes)) for name, one in changed)
