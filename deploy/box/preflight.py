@@ -1,12 +1,17 @@
-"""What stands in the way of starting the stack: looked at before anything is changed, all said at once."""
+"""What stands in the way of starting the stack: looked at before anything is changed, all said at once.
+
+Docker, the driver and the card's memory are judged by the judges of `gateway doctor`: one rule for both. What
+only a box has (profiles, subnets, SITE, .env) is judged here.
+"""
 
 import re
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.box import containers, docker, edited_env, listeners, networks, profiles, secret_files, site
+from deploy.box import containers, docker, edited_env, networks, profiles, secret_files, site
 from deploy.box import variables as variables_file
 from deploy.box.containers import Container
 from deploy.box.machine import Machine
@@ -14,14 +19,13 @@ from deploy.box.networks import Used
 from deploy.box.places import Places
 from deploy.box.profiles import NEEDS
 from deploy.local.problem import Problem
+from gateway.doctor.before import docker as docker_judges
+from gateway.doctor.before import gpu as gpu_judges
+from gateway.doctor.before import memory as memory_judges
+from gateway.doctor.finding import Finding, NotLookedError
+from gateway.doctor.look import listeners
+from gateway.doctor.machine import memory
 
-# Engine 25 is the first that knows start_interval. Before 25.0.5 it asked DNS servers outside for containers
-# that have only an internal network, as vLLM has: a way out for what must have none (CVE-2024-29018).
-OLDEST_ENGINE = (25, 0, 5)
-OLDEST_COMPOSE = (2, 20)  # the first that passes it on
-OLDEST_DRIVER = (580,)  # CUDA 13, which the engine's image is built for
-TOOLKIT_PAGE = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html"
-ENGINE_PAGE = "https://docs.docker.com/engine/install/"
 SPARE_BYTES = 5_000_000_000
 
 
@@ -65,32 +69,16 @@ def check(sight: Sight) -> None:
 
 def docker_troubles(machine: Machine) -> Iterator[str]:
     """What keeps this user from running containers here."""
-    said = machine.docker_trouble.lower()
-    if "not installed" in said:
-        yield f"Docker is not installed: {ENGINE_PAGE}"
-    elif "permission denied" in said:
-        yield "Docker does not let your user in: sudo usermod -aG docker $USER, then log in anew."
-    elif said:
-        yield f"Docker does not run ({_short(said)}): sudo systemctl enable --now docker"
-    if "not installed" not in said and not machine.compose:
-        yield "Docker has no Compose plugin: install docker-compose-plugin (Debian trixie: docker-compose)."
-    if machine.compose and machine.compose < OLDEST_COMPOSE:
-        yield f"Docker Compose is {_spoken(machine.compose)} and 2.20 or newer is needed: upgrade its plugin."
-    if machine.engine and machine.engine < OLDEST_ENGINE:
-        yield (
-            f"The Docker Engine is {_spoken(machine.engine)} and 25.0.5 or newer is needed (older ones let "
-            f"the engine's closed network ask DNS servers outside, CVE-2024-29018): {ENGINE_PAGE}"
-        )
-    if machine.rootless:
-        yield "Docker runs rootless or with userns-remap: containers could not read secrets/. Switch it off."
+    yield from _lines(docker_judges.engine(machine))
+    yield from _lines(docker_judges.compose(machine))
 
 
-def _short(text: str) -> str:
-    return " ".join(text.split())[:120].rstrip(".")
-
-
-def _spoken(version: tuple[int, ...]) -> str:
-    return ".".join(map(str, version))
+def _lines(found: Iterator[Finding], *, otherwise: str = "") -> Iterator[str]:
+    """The errors among findings, each with its mend, on one line."""
+    with suppress(NotLookedError):
+        for finding in found:
+            if finding.severity == "error":
+                yield f"{finding.title}: {finding.mend}{otherwise}"
 
 
 def _docker(sight: Sight) -> Iterator[str]:
@@ -98,22 +86,12 @@ def _docker(sight: Sight) -> Iterator[str]:
 
 
 def _gpu(sight: Sight) -> Iterator[str]:
-    machine, profile = sight.machine, sight.variables["PROFILE"]
-    if profile == profiles.WITHOUT_GPU:
+    machine = sight.machine
+    if sight.variables["PROFILE"] == profiles.WITHOUT_GPU:
         return
-    otherwise = "PROFILE=cpu starts the stack without a GPU."
-    if machine.gpu_trouble:
-        yield f"The NVIDIA driver does not work ({machine.gpu_trouble}): reinstall it and reboot. {otherwise}"
-    elif not machine.gpus:
-        yield f"There is no NVIDIA GPU, or no driver (nvidia-smi): install driver 580 or newer. {otherwise}"
-    for driver in {gpu.driver for gpu in machine.gpus if gpu.driver < OLDEST_DRIVER}:
-        yield f"The NVIDIA driver is {_spoken(driver)} and 580 or newer is needed: upgrade it and reboot."
-    if machine.docker and not machine.gpu_in_docker:
-        yield (
-            "Docker cannot hand out the GPU (it would say: could not select device driver nvidia): install "
-            f"NVIDIA's Container Toolkit ({TOOLKIT_PAGE}), then sudo nvidia-ctk runtime configure "
-            f"--runtime=docker && sudo systemctl restart docker. {otherwise}"
-        )
+    otherwise = ". PROFILE=cpu starts the stack without a GPU."
+    yield from _lines(gpu_judges.driver(machine), otherwise=otherwise)
+    yield from _lines(docker_judges.gpu_in_docker(machine), otherwise=otherwise)
 
 
 def _profile(sight: Sight) -> Iterator[str]:
@@ -140,20 +118,17 @@ def _memory(sight: Sight) -> Iterator[str]:
             f"{gpu.name} is card {at} here, and containers get the first, {sight.machine.gpus[0].name}: in "
             f'deploy/profiles/compose/{profile}.yaml, write device_ids: ["{at}"] in the place of count: 1.'
         )
-    total, free = profiles.memory(sight.machine, gpu)
+    total, free = memory(sight.machine, gpu)
     if total < needs.card:
         yield (
             f"The profile {profile} needs a card with {needs.card / 1024:.0f} GiB, and {gpu.name} has "
             f"{total / 1024:.0f}: choose another with PROFILE=name (docs/profiles.md)."
         )
         return
-    share = profiles.memory_taken(sight.places, profile)
-    if share and free < share * total and not _lives(sight, "vllm"):
-        yield (
-            f"{gpu.name} has {free / 1024:.1f} GiB free, and the profile {profile} takes "
-            f"{share * total / 1024:.1f}: nvidia-smi shows who uses it; stop that, or lower "
-            f"gpu-memory-utilization in {_file(sight)}."
-        )
+    share = profiles.memory_taken(sight.places.checkout / sight.variables.get("PROFILE_FILE", ""))
+    if share and not _lives(sight, "vllm"):
+        found = memory_judges.too_little(gpu, total, free, share, profile, _file(sight))
+        yield from _lines(found)
 
 
 def _file(sight: Sight) -> str:

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 
-from deploy.box.machine import Gpu, Machine
+from deploy.box.machine import Machine
 from deploy.box.places import Places
 
 WITHOUT_GPU = "cpu"
@@ -54,16 +55,8 @@ def card(machine: Machine, profile: str) -> int:
     return next(fitting, 0)
 
 
-def memory_taken(places: Places, profile: str) -> float | None:
-    """The share of the card that the engine wants free at its start; None where the profile does not say."""
-    file = places.profiles / f"{profile}.yaml"
-    text = file.read_text(encoding="utf-8") if file.exists() else ""
+def memory_taken(file: Path) -> float | None:
+    """The share of the card that the engine wants free at its start; None where its file does not say."""
+    text = file.read_text(encoding="utf-8") if file.is_file() else ""
     found = re.search(r"^gpu-memory-utilization:\s*([\d.]+)", text, re.MULTILINE)
     return float(found[1]) if found else None
-
-
-def memory(machine: Machine, gpu: Gpu) -> tuple[int, int]:
-    """Total and free memory of a card in MiB: the system's where it shares that."""
-    if gpu.memory is None:
-        return machine.memory, machine.available
-    return gpu.memory, gpu.memory - (gpu.used or 0)
