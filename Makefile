@@ -31,7 +31,7 @@ INSTALL = $(PIP) install -qq --no-deps
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# MODE, PROFILE, ENGINE, SITE, SERVICE, FILE and YES reach the command through the environment.
+# MODE, PROFILE, ENGINE, SITE, SERVICE, FILE, MODEL, BACK and YES reach the command through the environment.
 BOX = $(BIN)/python -m deploy.box
 
 .PHONY: up
@@ -62,6 +62,10 @@ restore: install  ## Put a backup back: FILE=which. Says what it replaces, and a
 .PHONY: upgrade
 upgrade: install  ## Bring the running stack to this checkout's version; back to the one before if it does not answer
 	@$(BOX) upgrade
+
+.PHONY: model
+model: $(if $(STALE),install)  ## Serve another model, if it fits: MODEL=name, hub id or folder. BACK=1: the one before again
+	@$(BOX) model
 
 .PHONY: alert-test
 alert-test: $(if $(STALE),install)  ## Send a test alert to where ALERT_URL leads, and say whether it was taken

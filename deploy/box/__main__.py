@@ -30,6 +30,8 @@ Yes = Annotated[str, typer.Option(envvar="YES", help="1: do not ask.")]
 Profile = Annotated[
     str, typer.Option(envvar="PROFILE", help="A profile of deploy/profiles/ instead of the card's.")
 ]
+Model = Annotated[str, typer.Option(envvar="MODEL", help="A catalogue name, a hub id or a folder.")]
+Back = Annotated[str, typer.Option(envvar="BACK", help="1: the model before.")]
 
 
 @app.command()
@@ -102,6 +104,18 @@ def upgrade_all() -> None:
     from deploy.box import upgrade
 
     _either(lambda: upgrade.upgrade(_box()), _no_upgrade)
+
+
+@app.command("model")
+def change_model(model: Model = "", back: Back = "") -> None:
+    """Serve another model under the same alias; BACK=1: the one before."""
+    from deploy.box import model as of_box
+    from deploy.local import model as of_local
+
+    _either(
+        lambda: of_box.change(_box(), model, back=back == "1"),
+        lambda: of_local.change(LocalPlaces(), model, back=back == "1"),
+    )
 
 
 @app.command("alert-test")

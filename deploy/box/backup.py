@@ -123,6 +123,11 @@ def _copy_checkout(places: Places, folder: Path) -> list[str]:
     """Copies .env, secrets/ and the operator's files that .env names; answers those that no backup holds."""
     found = variables.load(places)
     own = {str(path) for path in contents.own_files(found)}
+    # What BACK=1 would return to may be gone: that is no reason to go without a backup.
+    current = {
+        str(path) for path in contents.own_files({name: found.get(name, "") for name in contents.IN_USE})
+    }
+    own -= {name for name in own - current if not (places.checkout / name).is_file()}
     named = [found[name] for name in contents.OWN_FILES if found.get(name)]
     elsewhere = [name for name in named if name.removeprefix("./") not in own]
     secrets = [file for file in places.secrets.iterdir() if file.is_file() and not file.name.startswith(".")]

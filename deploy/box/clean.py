@@ -100,6 +100,7 @@ def _folders(places: Places, *, cache: bool) -> dict[Path, str]:
     wanted = {
         places.secrets: "secrets, the first API key, the certificate of the authority",
         places.env_file: "what make up was told and found out",
+        places.own_profiles: "profiles that make model has planned",
     }
     there = {path: loss for path, loss in wanted.items() if path.exists()}
     return {**there, **local.doomed(LocalPlaces(places.checkout), cache)}

@@ -22,7 +22,8 @@ ENV, SECRETS = f"{CHECKOUT}/.env", "secrets"
 DATABASE = f"{DATA}/{KEYS.file_name}"
 REVISIONS = {kind.file_name: kind.revision for kind in (KEYS, USAGE)}
 FOLDERS = {"box": (DATA, CADDY, CHECKOUT), "local": ("data",)}
-OWN_FILES = ("PROFILE_FILE", "GATEWAY_CONFIG_FILE")
+IN_USE = ("PROFILE_FILE", "GATEWAY_CONFIG_FILE")
+OWN_FILES = (*IN_USE, "BACK_PROFILE_FILE", "BACK_GATEWAY_CONFIG_FILE")
 OWN_FOLDER, OWN_ENDINGS = "deploy", (".yaml", ".toml")
 REVISION = re.compile(r"\d{4}", re.ASCII)
 

@@ -81,12 +81,12 @@ def stream(
         raise Problem(f"docker {_spoken(argv)} failed: {told.last_line}")
 
 
-def show(places: Places, *argv: str, overlay: str | None = None) -> None:
+def show(places: Places, *argv: str, instead: Mapping[str, str] | None = None) -> None:
     """Runs `docker …` before the operator's eyes, on standard error: standard output holds results alone.
 
-    `overlay` is a value of COMPOSE_FILE for this run. Raises Problem if it fails.
+    `instead` are values for this run in the place of those in .env. Raises Problem if it fails.
     """
-    environ = environment() | ({"COMPOSE_FILE": overlay} if overlay else {})
+    environ = environment() | dict(instead or {})
     sys.stderr.flush()
     done = subprocess.run(
         ["docker", *argv],

@@ -46,3 +46,8 @@ class Places:
     def profiles(self) -> Path:
         """One `vllm serve --config` file a profile, and what belongs to it in `compose/` and `gateway/`."""
         return self.checkout / "deploy" / "profiles"
+
+    @property
+    def own_profiles(self) -> Path:
+        """The same two kinds of files, of models that `make model` has planned."""
+        return self.profiles / "own"

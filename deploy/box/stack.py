@@ -92,7 +92,8 @@ def start(places: Places, found: Mapping[str, str]) -> None:
     with locks.held(places.secrets / "stack", "starting this stack"):
         images.provide(places)
         running = containers.of_project(places, project)
-        changed = edited.services(places, running)
+        # One that .env describes anew gets a new container below.
+        changed = [name for name in edited.services(places, running) if _as_described(places, running, name)]
         if ("vllm" in changed or not _engine_serves(places, running)) and _ready_engine(places, running):
             changed = [service for service in changed if service != "vllm"]
         if changed:
@@ -104,10 +105,13 @@ def start(places: Places, found: Mapping[str, str]) -> None:
 
 def _engine_serves(places: Places, running: Mapping[str, Container]) -> bool:
     """Whether the engine is well and is the one that the files describe."""
-    if "vllm" not in running or not running["vllm"].well:
-        return False
-    told = docker.answer(places, "compose", "config", "--hash", "vllm").split()
-    return told[-1:] == [running["vllm"].config_hash]
+    return "vllm" in running and running["vllm"].well and _as_described(places, running, "vllm")
+
+
+def _as_described(places: Places, running: Mapping[str, Container], service: str) -> bool:
+    """Whether a container was made by what compose.yaml and .env say now."""
+    told = docker.answer(places, "compose", "config", "--hash", service).split()
+    return told[-1:] == [running[service].config_hash]
 
 
 def _ready_engine(places: Places, running: Mapping[str, Container]) -> bool:

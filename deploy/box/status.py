@@ -77,7 +77,7 @@ def _facts(
     at = caller.door(places, found)
     yield "Base URL", at.base_url
     yield "Models", stack.models(places, at)
-    yield "Profile", found["PROFILE"]
+    yield "Profile", _profile(found)
     seen = machine.look(places)
     for gpu in seen.gpus:
         total = f" of {gpu.memory / 1024:.0f}" if gpu.memory else ""
@@ -91,6 +91,12 @@ def _facts(
     yield "Disk", "; ".join(_disks(found, seen.data_root))
     if at.name:
         yield "Certificate", f"of {at.name}: {caller.certificate_end(at)}"
+
+
+def _profile(found: Mapping[str, str]) -> str:
+    """Its name, and the engine's file where that is another than the profile's own."""
+    name, file = found["PROFILE"], found.get("PROFILE_FILE", "").removeprefix("./")
+    return name if file == f"deploy/profiles/{name}.yaml" else f"{name} ({file})"
 
 
 def _key_store(metrics: Answer) -> str:

@@ -53,7 +53,8 @@ def _go_back(
     docker.answer(places, "compose", "stop", "gateway", seconds=None)
     with step("Putting the data from before back"), archive.opened(saved, "box", places.backups) as content:
         restore.put_volume(places, contents.DATA, content.folder / contents.DATA, image=kept[images.GATEWAY])
-    docker.show(places, "compose", "up", "-d", "--no-build", "--force-recreate", *kept, overlay=overlay)
+    again = ("compose", "up", "-d", "--no-build", "--force-recreate", *kept)
+    docker.show(places, *again, instead={"COMPOSE_FILE": overlay})
     _forget_new(places, running[images.GATEWAY].image, kept[images.GATEWAY])
     with step("Starting the images from before") as progress:
         Watch(places, variables.project(found)).until_well(kept, progress, stack.START_SECONDS)

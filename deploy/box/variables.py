@@ -1,4 +1,4 @@
-"""The box's .env: read as Compose reads it, written once and never changed here afterwards."""
+"""The box's .env: read as Compose reads it, written once; afterwards `make model` alone changes lines."""
 
 import os
 import re
@@ -28,6 +28,8 @@ MEANING: Mapping[str, str] = MappingProxyType(
         "ACME_EMAIL": "For a public name: where the certificate authority writes to. May be empty.",
         "PROFILE_FILE": "What `vllm serve` gets, and the gateway's settings: your own copies may stand here.",
         "GATEWAY_CONFIG_FILE": "",
+        "BACK_PROFILE_FILE": "The same two of the model before: what `make model BACK=1` returns to.",
+        "BACK_GATEWAY_CONFIG_FILE": "",
         "WEIGHTS_DIR": "A Hugging Face cache on this host, absolute. Empty: a volume of the stack.",
         "VLLM_IMAGE": "Another engine image than the profile's.",
         "EDGE_NET": "The first three numbers of two subnets that nobody else on this host uses.",
@@ -82,6 +84,25 @@ def write(places: Places, variables: Mapping[str, str]) -> None:
         os.link(beside, places.env_file)
     finally:
         beside.unlink()
+
+
+def change(places: Places, changes: Mapping[str, str]) -> None:
+    """Gives variables of .env other values, in one step; all other lines stay as they are.
+
+    One that is not there is added at the end, unless its value is empty.
+    """
+    file = places.env_file.resolve()
+    text = file.read_text(encoding="utf-8")
+    for name, value in changes.items():
+        line = f"{name}={quoted(value)}"
+        pattern = rf"(?m)^[ \t]*(?:export[ \t]+)?{name}[ \t]*=.*$"
+        text, known = re.subn(pattern, line.replace("\\", r"\\"), text)
+        if not known and value:
+            text = text.rstrip("\n") + (f"\n\n# {MEANING[name]}" if MEANING[name] else "") + f"\n{line}\n"
+    beside = file.with_name(".env.new")
+    beside.unlink(missing_ok=True)
+    _write_privately(beside, text)
+    beside.replace(file)
 
 
 def _write_privately(file: Path, text: str) -> None:

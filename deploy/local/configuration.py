@@ -11,6 +11,7 @@ from typing import Any
 
 from deploy.local import engine as vllm
 from deploy.local import llamacpp
+from deploy.local.chosen_model import BUILT_IN_ID
 from deploy.local.engines import Engine
 from deploy.local.problem import Problem
 
@@ -49,18 +50,18 @@ OTHER_SERVER = 'kind = "openai"  # llama.cpp: it is not sent what vLLM alone kno
 
 
 def text(engine: Engine, port: int) -> str:
-    """The file for an engine on a local port."""
-    return _text(engine.model.id, port, engine.kind, engine.idle_seconds)
+    """The file for an engine on a local port, with the model that it serves by itself."""
+    return _text(port, engine.kind, engine.idle_seconds)
 
 
-def _text(model: str, port: int, kind: str, idle_seconds: int) -> str:
+def _text(port: int, kind: str, idle_seconds: int) -> str:
     keep_alive = 60 if idle_seconds > 60 else idle_seconds - 1
     line = OTHER_SERVER if kind == "openai" else ""
-    return TEMPLATE.format(model=model, port=port, kind=line, idle=idle_seconds, keep_alive=keep_alive)
+    return TEMPLATE.format(model=BUILT_IN_ID, port=port, kind=line, idle=idle_seconds, keep_alive=keep_alive)
 
 
 def write_if_absent(file: Path, engine: Engine, port: int) -> None:
-    """Writes the file for the local engine and its model, unless there is one."""
+    """Writes the file for the local engine and its own model, unless there is one."""
     if not file.exists():
         file.write_text(text(engine, port), encoding="utf-8")
 
@@ -74,7 +75,7 @@ def suit(file: Path, engine: Engine) -> str:
     if port is None or _kind(file) == engine.kind:
         return ""
     idle = {"vllm": vllm.IDLE_SECONDS, "openai": llamacpp.IDLE_SECONDS}
-    untouched = {_text(engine.model.id, port, kind, seconds) for kind, seconds in idle.items()}
+    untouched = {_text(port, kind, seconds) for kind, seconds in idle.items()}
     if file.read_text(encoding="utf-8") in untouched:
         file.write_text(text(engine, port), encoding="utf-8")
         return ""

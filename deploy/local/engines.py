@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from deploy.local import chosen_model, llamacpp, models, preflight
 from deploy.local import engine as vllm
-from deploy.local import llamacpp, models, preflight
+from deploy.local.chosen_model import BUILT_IN, Chosen
 from deploy.local.engine import ServedModel
 from deploy.local.preflight import Machine
 from deploy.local.problem import Problem
@@ -65,19 +66,21 @@ def recorded(file: Path) -> Name:
     return "llamacpp" if found == "llamacpp" else "vllm"
 
 
-def prepare(name: Name) -> Engine:
+def prepare(name: Name, chosen: Chosen = BUILT_IN) -> Engine:
     """The engine and its model, installed if they were not. Raises Problem if they cannot be had."""
-    return _llamacpp() if name == "llamacpp" else _vllm()
+    if name == "llamacpp" and chosen.folder:
+        raise Problem(f"llama.cpp does not serve {chosen.folder}: ENGINE=vllm, or {chosen_model.BACK}.")
+    return _llamacpp() if name == "llamacpp" else _vllm(chosen)
 
 
-def _vllm() -> Engine:
+def _vllm(chosen: Chosen) -> Engine:
     vllm.install()
-    model = models.smollm2()
+    model = chosen_model.served(chosen) or models.smollm2()
     return Engine(
         "vllm",
         "vllm",
         model,
-        lambda port: vllm.arguments(model, port),
+        lambda port: vllm.arguments(model, port, chosen.flags),
         vllm.settings(),
         idle_seconds=vllm.IDLE_SECONDS,
         stop_seconds=vllm.SHUTDOWN_SECONDS + 20,

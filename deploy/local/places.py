@@ -54,6 +54,11 @@ class Places:
         return self.data / "gateway.toml"
 
     @property
+    def model(self) -> Path:
+        """Which model `make model` chose, and the one before; without it the engine serves its own."""
+        return self.data / "model.json"
+
+    @property
     def first_key(self) -> Path:
         """The first API key, mode 0600; the printed curl line reads it from here."""
         return self.data / "first-key"

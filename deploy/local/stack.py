@@ -9,6 +9,7 @@ from rich.markup import escape
 
 from deploy.local import (
     authority,
+    chosen_model,
     configuration,
     engines,
     first_key,
@@ -42,10 +43,10 @@ def up(places: Places) -> None:
     Raises Problem if it does not come up; what was started is stopped again then.
     """
     wanted = engines.choose()
-    _prepare_folders(places)
+    prepare_folders(places)
     with locks.held(places.run, "starting this stack"):
         if supervision.running(places):
-            engine = engines.prepare(running_engine(places))
+            engine = engines.prepare(running_engine(places), chosen_model.now(places.model))
             _find_running(places)
         else:
             engine = _start_and_wait(places, wanted)
@@ -78,7 +79,7 @@ def _find_running(places: Places) -> None:
 def _start_and_wait(places: Places, wanted: engines.Choice) -> Engine:
     if wanted.why:
         console().print(f"  {wanted.why}", markup=False)
-    engine = engines.prepare(wanted.name)
+    engine = engines.prepare(wanted.name, chosen_model.now(places.model))
     watch = Watch(places)
     try:
         _wait(places, _start(places, engine), watch)
@@ -96,6 +97,8 @@ def _start(places: Places, engine: Engine) -> Ports:
     configuration.write_if_absent(places.config, engine, chosen.engine)
     if left := configuration.suit(places.config, engine):
         console().print(f"[yellow]![/yellow] {escape(left)}")
+    if places.model.exists():
+        chosen_model.name_in(places.config, chosen_model.now(places.model), chosen.engine)
     ports.save(chosen, _ports_file(places))
     places.engine.write_text(f"{engine.name}\n", encoding="ascii")
     supervision.start(places, services.of_stack(places, chosen, engine))
@@ -126,7 +129,8 @@ def _write_base_url(places: Places, at: Ports) -> None:
     beside.replace(places.base_url)
 
 
-def _prepare_folders(places: Places) -> None:
+def prepare_folders(places: Places) -> None:
+    """Makes the folders of the stack. Raises Problem if their disk has no room."""
     places.data.mkdir(mode=0o700, exist_ok=True)
     for folder in (places.run, places.logs):
         folder.mkdir(mode=0o700, exist_ok=True)

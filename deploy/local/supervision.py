@@ -159,6 +159,16 @@ def start_service(places: Places, name: str) -> None:
                 raise Problem(f"{name} cannot be started: {fault.faultString}") from fault
 
 
+def stop_service(places: Places, name: str) -> None:
+    """Stops a service and returns once it has ended; nothing happens to one that does not run."""
+    with _rpc(places) as supervisor:
+        try:
+            supervisor.stopProcess(name, True)
+        except Fault as fault:
+            if "NOT_RUNNING" not in fault.faultString:
+                raise Problem(f"{name} cannot be stopped: {fault.faultString}") from fault
+
+
 @contextmanager
 def _rpc(places: Places) -> Iterator[Any]:
     # Named through the open folder, the socket's path is short here too.

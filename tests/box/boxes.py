@@ -29,7 +29,18 @@ GIVEN = {
     "EDGE_NET": "198.18.80",
     "OPS_NET": "198.18.81",
 }
-UNRELATED = (*variables.MEANING, "MODE", "FILE", "YES", "SERVICE", "ALERT_URL", "HF_TOKEN", "SSL_CERT_FILE")
+UNRELATED = (
+    *variables.MEANING,
+    "MODE",
+    "MODEL",
+    "BACK",
+    "FILE",
+    "YES",
+    "SERVICE",
+    "ALERT_URL",
+    "HF_TOKEN",
+    "SSL_CERT_FILE",
+)
 
 
 class Box:

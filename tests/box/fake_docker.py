@@ -1,7 +1,8 @@
 """A `docker` for the tests, run as a program of its own: it answers from a folder, its volumes are folders.
 
 `FAKE_DOCKER` names the folder. `machine.json` says what the daemon and its Compose are, `stack.json` what the
-compose files come to, `containers.json` what runs; `calls` gets a line for each call. What real containers
+compose files come to, `containers.json` what runs; `calls` gets a line for each call. `fails_while` are
+failures by what .env says then. What real containers
 do is tested with a real engine elsewhere.
 """
 
@@ -36,13 +37,18 @@ def fail(message: str, code: int = 1) -> None:
 def main(argv: list[str]) -> None:
     """One command."""
     with (HERE / "calls").open("a") as calls:
-        calls.write(json.dumps([word for word in argv if len(word) < 200]) + "\n")
+        instead = [f"PROFILE_FILE={os.environ['PROFILE_FILE']}"] if "PROFILE_FILE" in os.environ else []
+        calls.write(json.dumps([*instead, *(word for word in argv if len(word) < 200)]) + "\n")
     machine = read("machine.json", {})
     if "trouble" in machine and argv[0] != "compose":
         fail(machine["trouble"])
     for words, message in machine.get("fails", {}).items():
         if words in " ".join(argv):
             fail(message)
+    for said, fails in machine.get("fails_while", {}).items():
+        for words, message in fails.items():
+            if said in Path(".env").read_text() and words in " ".join(argv):
+                fail(message)
     COMMANDS[argv[0]](argv[1:], machine)
 
 
@@ -112,7 +118,7 @@ def compose(argv: list[str], machine: dict[str, Any]) -> None:
         for name in ("gateway-data", "caddy-data"):
             (HERE / "volumes" / f"vllm-gateway_{name}").mkdir(parents=True, exist_ok=True)
     elif argv[0] == "logs":
-        say("\x1b[2Kthe last words of a service")
+        say(machine.get("log", "\x1b[2Kthe last words of a service"))
 
 
 def config(argv: list[str]) -> None:

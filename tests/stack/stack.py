@@ -24,7 +24,7 @@ SITE = "localhost"
 PROJECT = "vllm-gateway"
 UP_SECONDS = 900.0
 # What an operator may have set for another stack must not reach this one.
-MISLEADING = frozenset({*variables.MEANING, "MODE", "ALERT_URL", "SERVICE", "FILE", "YES"})
+MISLEADING = frozenset({*variables.MEANING, "MODE", "ALERT_URL", "SERVICE", "FILE", "YES", "MODEL", "BACK"})
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,135 @@
+"""Profiles that `make model` writes: beside the shipped ones, never over one, and kept once they are there.
+
+The overlay stays that of the box's card (PROFILE); what changes is what the engine and the gateway read.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from deploy.box import profiles
+from deploy.box.machine import Machine
+from deploy.box.places import Places
+from deploy.local import model_block
+from deploy.local.problem import Problem
+from gateway.planner import hardware, profile, shipped
+from gateway.planner.hardware import Hardware
+from gateway.planner.plan import Options, Plan
+from gateway.planner.problem import PlanProblem
+from gateway.planner.source import Model
+from gateway.planner.units import GIB
+
+ENGINE_URL = "http://vllm:8000"
+MEMORY_LIMIT = re.compile(r"(?m)^\s*mem_limit:\s*(\d+)g")
+# Of the 3.0 GB that vLLM's CPU build was seen to take with SmolLM2: all but weights and cache.
+CPU_OVERHEAD_BYTES = 1_700_000_000
+CPU_SEQS = 32
+IN_CONTAINER = "/weights"
+
+
+@dataclass(frozen=True)
+class Files:
+    """What the engine and the gateway read, as .env names it: paths below the checkout."""
+
+    engine: str
+    gateway: str
+
+    @staticmethod
+    def named(found: Mapping[str, str], prefix: str = "") -> "Files":
+        """Those that .env names; with `BACK_` those of the model before, empty without one."""
+        return Files(found.get(f"{prefix}PROFILE_FILE", ""), found.get(f"{prefix}GATEWAY_CONFIG_FILE", ""))
+
+    def variables(self, prefix: str = "") -> dict[str, str]:
+        """The lines of .env that name them."""
+        return {f"{prefix}PROFILE_FILE": self.engine, f"{prefix}GATEWAY_CONFIG_FILE": self.gateway}
+
+    def missing(self, places: Places) -> list[str]:
+        """Which of them are no files."""
+        return [name for name in (self.engine, self.gateway) if not (places.checkout / name).is_file()]
+
+
+def hardware_of(places: Places, seen: Machine, found: Mapping[str, str]) -> Hardware:
+    """What the engine of this box runs on. Raises Problem for a card that cannot be planned for."""
+    name = found["PROFILE"]
+    if name == profiles.WITHOUT_GPU:
+        return _cpu(places)
+    if not seen.gpus:
+        raise Problem("nvidia-smi shows no GPU here, so that nothing can be planned: nothing was changed.")
+    title = seen.gpus[profiles.card(seen, name)].name
+    words = title.lower().replace(" ", "").replace("-", "")
+    cards = [one for one in hardware.NAMES if one not in {"cpu", "this"}]
+    known = next((card for card in cards if card.replace("-", "") in words), "")
+    try:
+        return hardware.find("spark" if "gb10" in words else known or "this")
+    except PlanProblem as problem:
+        raise Problem(f"{title} is not known by name. {problem} Nothing was changed.") from problem
+
+
+def _cpu(places: Places) -> Hardware:
+    here = hardware.find(profiles.WITHOUT_GPU)
+    overlay = (places.profiles / "compose" / f"{profiles.WITHOUT_GPU}.yaml").read_text(encoding="utf-8")
+    limit = MEMORY_LIMIT.search(overlay)
+    most = min(here.memory_bytes, int(limit[1]) * GIB if limit else here.memory_bytes) - CPU_OVERHEAD_BYTES
+    return replace(here, memory_bytes=most, utilization=1.0)
+
+
+def options(places: Places, machine: Hardware, found: Mapping[str, str]) -> Options:
+    """What is decided already: never more of a card than the profile in use takes."""
+    if machine.cpu:
+        return Options(kv_cache_bytes=GIB, max_num_seqs=CPU_SEQS)
+    taken = profiles.memory_taken(places.checkout / found["PROFILE_FILE"])
+    return Options(gpu_memory_utilization=min(taken or 1.0, machine.utilization))
+
+
+def in_container(model: Model, found: Mapping[str, str]) -> Model:
+    """A model as the engine's container names it. Raises Problem for a folder that it does not see."""
+    if not Path(model.repository).is_dir():
+        return model
+    folder, weights = Path(model.repository).resolve(), found.get("WEIGHTS_DIR", "")
+    if not weights or not folder.is_relative_to(Path(weights).resolve()):
+        raise Problem(
+            f"the engine's container sees no folder but WEIGHTS_DIR ({weights or 'not set'}): move the model "
+            "into it, or set WEIGHTS_DIR in .env to a folder that holds it, then make up. Nothing was "
+            "changed."
+        )
+    return replace(model, repository=f"{IN_CONTAINER}/{folder.relative_to(Path(weights).resolve())}")
+
+
+def provide(places: Places, plan: Plan, found: Mapping[str, str]) -> tuple[Files, list[Path]]:
+    """The files of a plan, and those that were written for it: none that was there is touched.
+
+    For the model of the box's shipped profile that is the profile.
+    """
+    if (own := shipped.find(found["PROFILE"])) and own.model == plan.model.name:
+        return Files(f"./deploy/profiles/{own.name}.yaml", f"./deploy/profiles/gateway/{own.name}.toml"), []
+    name = re.sub(r"[^a-z0-9.]+", "-", plan.model.repository.lower()).strip("-.")
+    folder = f"./{places.own_profiles.relative_to(places.checkout)}"
+    files = Files(f"{folder}/{name}.yaml", f"{folder}/gateway/{name}.toml")
+    texts = (profile.serve_file(plan), _gateway(places, plan, name, found))
+    written = []
+    for path, text in zip((files.engine, files.gateway), texts, strict=True):
+        file = places.checkout / path
+        if not file.exists():
+            file.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+            file.chmod(0o644)  # read by users of containers
+            written.append(file)
+    return files, written
+
+
+def _gateway(places: Places, plan: Plan, name: str, found: Mapping[str, str]) -> str:
+    """The gateway's file: as planned, or an operator's own with the planned model in the place of its own."""
+    planned = profile.gateway_file(plan, name)
+    before = places.checkout / found["GATEWAY_CONFIG_FILE"]
+    ours = before.parent == places.profiles / "gateway" and before.stem in shipped.names()
+    if ours or not before.is_file():
+        return planned
+    text = before.read_text(encoding="utf-8")
+    block = model_block.adapted(model_block.of_engine(planned, ENGINE_URL), text, ENGINE_URL)
+    return model_block.put(text, ENGINE_URL, block, most_tokens=most_tokens(plan))
+
+
+def most_tokens(plan: Plan) -> int:
+    """The largest `default_max_tokens` that leaves half of the context to the prompt."""
+    return max(1, plan.cache.engine.max_model_len // 2)

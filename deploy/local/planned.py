@@ -1,0 +1,116 @@
+"""The MODEL of `make model`, planned before anything is changed: is it known, does it fit, what would fit."""
+
+import difflib
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from deploy.local.problem import Problem
+from gateway.doctor.evidence import EngineLog
+from gateway.doctor.finding import Unseen
+from gateway.doctor.running import engine_log
+from gateway.planner import catalogue, plan, source
+from gateway.planner.hardware import Hardware
+from gateway.planner.plan import Options, Plan
+from gateway.planner.problem import PlanProblem
+from gateway.planner.source import Model
+from gateway.planner.units import gib
+
+EXAMPLE = "MODEL=qwen3-8b-awq, MODEL=Qwen/Qwen3-8B-AWQ or MODEL=/a/folder/with/config.json"
+# How many others are named, of those that would do.
+NAMED = 5
+SHORTEST_TOKENS = 2048
+# Kinds of weights that vLLM's CPU build reads, of those that are known by name.
+ON_CPU = frozenset({"none", "int4"})
+
+
+def find(name: str, token: str, kept_in: str, environ: Mapping[str, str] = os.environ) -> Model:
+    """The model of that name: a folder, a catalogue name, or a hub id, whose config is then fetched.
+
+    `token` is the hub's, empty for none, and `kept_in` where an operator puts it. Raises Problem: no
+    name, an unknown one, a hub out of reach, a gated model.
+    """
+    if not name.strip():
+        raise Problem(f"name the model, as in {EXAMPLE}; BACK=1 returns to the one before. {_all()}")
+    folder = Path(name).expanduser()
+    if not (folder.exists() or "/" in name or catalogue.find(name)):
+        near = difflib.get_close_matches(name.lower(), catalogue.names(), NAMED, cutoff=0.4)
+        said = f"Did you mean {', '.join(near)}? " if near else ""
+        raise Problem(f"{name} is no folder, no hub id (owner/name) and not known by name. {said}{_all()}")
+    try:
+        return source.find(str(folder), environ={**environ, "HF_TOKEN": token})
+    except PlanProblem as problem:
+        said = str(problem).replace("set HF_TOKEN", f"put a token that may read it into {kept_in}")
+        raise Problem(f"{said} Nothing was changed.") from problem
+
+
+def _all() -> str:
+    return f"Known by name are {', '.join(catalogue.names())}."
+
+
+def fitting(model: Model, hardware: Hardware, options: Options) -> Plan:
+    """The plan of a model that fits. Raises Problem otherwise, which says why, and what would fit."""
+    made = _longest(model, hardware, options)
+    if _fits(made):
+        return made
+    others = sorted(_others(hardware, options), key=lambda one: -one.model.weights.bytes)
+    named = ", ".join(one.model.name for one in others[:NAMED])
+    would = f"These would, the largest first: {named}." if named else "Nothing that is known by name would."
+    raise Problem(
+        f"{model.name} does not fit on {hardware.title}: {_why_not(made)} {would} Nothing was changed."
+    )
+
+
+def _longest(model: Model, hardware: Hardware, options: Options) -> Plan:
+    """With a cache of a given size, the context is what that holds: the planner keeps the model's own."""
+    try:
+        made = plan.make(model, hardware, options)
+        longest = made.cache.longest
+        if options.kv_cache_bytes and not made.cache.starts and longest >= SHORTEST_TOKENS:
+            made = plan.make(model, hardware, replace(options, max_model_len=1 << longest.bit_length() - 1))
+    except PlanProblem as problem:
+        raise Problem(f"{problem} Nothing was changed.") from problem
+    return made
+
+
+def _fits(made: Plan) -> bool:
+    """Of a CPU the planner says whether memory holds it; the share that is taken of it has to, too."""
+    divided = made.memory
+    if divided is None or made.options.kv_cache_bytes is None:
+        return made.fits
+    return made.fits and divided.left_bytes >= made.cache.bytes
+
+
+def _others(hardware: Hardware, options: Options) -> list[Plan]:
+    models = [Model(one.name, one.repository, one.shape, one.weights) for one in catalogue.every()]
+    if hardware.cpu:
+        models = [model for model in models if model.shape.quantization.method in ON_CPU]
+    found = []
+    for model in models:
+        # One that vLLM refuses with these options is none that would do, and no reason to say less.
+        with suppress(Problem):
+            found.append(_longest(model, hardware, options))
+    return [one for one in found if _fits(one)]
+
+
+def _why_not(made: Plan) -> str:
+    divided = made.memory
+    if divided is not None and divided.weights_bytes > divided.requested_bytes:
+        return (
+            f"its weights take {gib(divided.weights_bytes)}, and the engine gets "
+            f"{gib(divided.requested_bytes)} of {gib(divided.total_bytes)}."
+        )
+    if divided is not None and not made.cache.starts:
+        return (
+            f"beside {gib(divided.weights_bytes)} of weights {gib(made.cache.bytes)} are left for the KV "
+            "cache, which does not hold one request."
+        )
+    return f"{gib(made.cache.bytes)} of KV cache are more than is left beside its weights."
+
+
+def why_it_died(log: str) -> list[str]:
+    """What `gateway doctor` makes of an engine's last words: one line with its mend for each known error."""
+    found = engine_log.findings(EngineLog("its log", log), Unseen("it was not asked for"))
+    return [f"{one.title}: {one.mend}" for one in found if one.severity == "error"]
