@@ -4,12 +4,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import IO
 
 from deploy.box.places import Places
 from deploy.box.variables import MEANING, load
 from deploy.local.problem import Problem
+from gateway.doctor.look.programs import ABSENT, SILENT, Done
 
 # Compose prefers them to .env, and .env is what an operator reads to know what runs.
 _BEFORE_DOTENV = frozenset(
@@ -17,22 +17,6 @@ _BEFORE_DOTENV = frozenset(
 )
 
 QUICK_SECONDS = 60.0
-ABSENT = 127
-
-
-@dataclass(frozen=True)
-class Done:
-    """How a run ended, and what it wrote."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def last_line(self) -> str:
-        """The end of what it complained about."""
-        lines = [line for line in (self.err or self.out).splitlines() if line.strip()]
-        return lines[-1].strip() if lines else f"exit code {self.code}"
 
 
 def environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -53,7 +37,7 @@ def tried(
     except FileNotFoundError:
         return Done(ABSENT, "", "docker is not installed")
     except subprocess.TimeoutExpired:
-        return Done(124, "", f"docker {argv[0]} did not answer within {seconds:.0f} s")
+        return Done(SILENT, "", f"docker {argv[0]} did not answer within {seconds:.0f} s")
     return Done(done.returncode, done.stdout, done.stderr)
 
 

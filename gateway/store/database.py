@@ -114,6 +114,27 @@ class Database:
         self._file = _look(self.path)
 
 
+class Owner:
+    """What stands on one database, which is opened and left with it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @property
+    def path(self) -> Path:
+        """Where its file is."""
+        return self._database.path
+
+    async def __aenter__(self) -> Self:
+        await self._database.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._database.__aexit__(kind, error, trace)
+
+
 class _Connections:
     """The connections to one file. Given up, they are closed as soon as nobody uses one of them.
 

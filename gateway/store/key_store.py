@@ -5,10 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
-from gateway.store.database import Database
+from gateway.store.database import Database, Owner
 from gateway.store.keys import Reader, Writer
 from gateway.store.migrate import Opening
 from gateway.store.schema import KEYS
@@ -16,7 +14,7 @@ from gateway.store.schema import KEYS
 GATEWAY_SECRET = "gateway_secret"  # noqa: S105  the name of a row
 
 
-class Store:
+class Store(Owner):
     """The key database under one data directory, `gateway.db`.
 
     `async with` opens it as `opening` says. All methods raise KeyStoreUnavailable or StorageFull, which
@@ -24,26 +22,12 @@ class Store:
     """
 
     def __init__(self, data_dir: Path, opening: Opening = "migrate") -> None:
-        self._database = Database(data_dir, KEYS, opening)
-
-    @property
-    def path(self) -> Path:
-        """Where its file is."""
-        return self._database.path
+        super().__init__(Database(data_dir, KEYS, opening))
 
     @property
     def generation(self) -> int:
         """Grows with each other file that is found in its place; see `Database`."""
         return self._database.generation
-
-    async def __aenter__(self) -> Self:
-        await self._database.__aenter__()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._database.__aexit__(kind, error, trace)
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[Reader]:

@@ -4,15 +4,14 @@ import asyncio
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from types import TracebackType
-from typing import Literal, Self, get_args
+from typing import Literal, get_args
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import Column, delete, func, select
 
 from gateway.store import usage_energy, usage_rows, usage_sums
 from gateway.store import usage_schema as schema
-from gateway.store.database import Database
+from gateway.store.database import Database, Owner
 from gateway.store.migrate import Opening
 from gateway.store.usage_energy import Energy
 from gateway.store.usage_rows import HOUR_SECONDS, NS, UsageRow
@@ -25,7 +24,7 @@ STEP_ROWS = 1000  # deleted in one transaction
 LONGEST_DAYS = 36_500  # a setting may be larger than what a date can be moved by
 
 
-class UsageStore:
+class UsageStore(Owner):
     """The usage database under one data directory, `usage.db`.
 
     `async with` opens it as `opening` says. All methods raise UsageStoreUnavailable or StorageFull, which
@@ -34,22 +33,8 @@ class UsageStore:
     """
 
     def __init__(self, data_dir: Path, opening: Opening = "migrate", *, zone: ZoneInfo | None = None) -> None:
+        super().__init__(Database(data_dir, schema.USAGE, opening))
         self.zone = ZoneInfo("UTC") if zone is None else zone
-        self._database = Database(data_dir, schema.USAGE, opening)
-
-    @property
-    def path(self) -> Path:
-        """Where its file is."""
-        return self._database.path
-
-    async def __aenter__(self) -> Self:
-        await self._database.__aenter__()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._database.__aexit__(kind, error, trace)
 
     async def write(self, rows: Sequence[UsageRow]) -> None:
         """Writes all of the rows with their hours, or nothing; those that are there already are left out."""

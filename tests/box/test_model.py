@@ -2,12 +2,7 @@
 
 import json
 import tarfile
-import threading
 import tomllib
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,9 +11,8 @@ import yaml
 from deploy.box import contents, variables
 from gateway.planner import config
 from gateway.store import Store
-from tests.box.boxes import SERVICES, Box
+from tests.box.boxes import Box
 from tests.box.test_day2 import clean
-from tests.running import Gateway
 
 OWN = "deploy/profiles/own"
 AWQ = "qwen-qwen3-8b-awq"
@@ -33,16 +27,6 @@ CONFIG = {
 }  # fmt: skip
 START = "up -d --no-build --remove-orphans"
 DOWNLOAD = "run --rm -T weights"
-
-
-@pytest.fixture
-async def running(box: Box, shared_gateway: Gateway) -> Box:
-    """A box that runs, with a real gateway (before a scripted engine) where its door is."""
-    port = shared_gateway.url.rpartition(":")[2]
-    box.set_up(SITE="off", GATEWAY_PORT=port, GRAFANA_PORT="39300")
-    box.runs(*SERVICES, port=int(port))
-    box.places.first_key.write_text(f"{shared_gateway.key}\n")
-    return box
 
 
 @pytest.fixture
@@ -300,48 +284,6 @@ def test_without_a_gpu(box: Box) -> None:
     assert serve["enforce-eager"] is True
 
 
-@contextmanager
-def hub(status: int) -> Iterator[tuple[str, list[str]]]:
-    """A hub that answers all with a status, and what tokens it was shown."""
-    tokens: list[str] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            tokens.append(self.headers.get("authorization", ""))
-            self.send_response(status)
-            self.send_header("content-length", "0")
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            """Nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}", tokens
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-def test_gated(running: Box) -> None:
-    """A model that the token may not read is refused before anything is written, with where a token goes."""
-    (running.places.secrets / "hf-token").write_text("hf_mine\n")
-    with hub(401) as (url, tokens):
-        done = running.command("model", MODEL="acme/secret", HF_ENDPOINT=url)
-    assert "acme/secret is gated or does not exist" in done.stderr
-    assert "secrets/hf-token" in done.stderr
-    assert tokens == ["Bearer hf_mine"]
-    assert not (running.folder / OWN).exists()
-
-
-def test_hub_out_of_reach(running: Box) -> None:
-    """Without a network the message names what needs none, and nothing has changed."""
-    done = running.command("model", MODEL="acme/some", HF_ENDPOINT="http://127.0.0.1:9")
-    assert "does not answer (ConnectError)" in done.stderr
-    assert "Nothing was changed." in done.stderr
-
-
 def test_engine_alone(running: Box) -> None:
     """A service that .env describes anew is made anew, not restarted with its old files first."""
     file = running.folder / "deploy/profiles/rtx5090.yaml"
@@ -355,15 +297,3 @@ def test_engine_alone(running: Box) -> None:
     running.say("containers.json", found)
     assert running.command("model", MODEL="qwen3-8b-awq").returncode == 0
     assert calls(running, "compose restart") == []
-
-
-def test_env_line_by_line(box: Box) -> None:
-    """Values change where they stand, however they are written; a new one comes with its meaning."""
-    box.set_up()
-    file: Path = box.places.env_file
-    file.write_text("# a comment\n export PROFILE_FILE = ./old.yaml # why\nSITE=box.lan\n")
-    variables.change(box.places, {"PROFILE_FILE": "./new file.yaml", "BACK_PROFILE_FILE": "./old.yaml"})
-    assert file.read_text() == (
-        "# a comment\nPROFILE_FILE='./new file.yaml'\nSITE=box.lan\n\n"
-        f"# {variables.MEANING['BACK_PROFILE_FILE']}\nBACK_PROFILE_FILE=./old.yaml\n"
-    )

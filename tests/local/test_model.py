@@ -18,7 +18,7 @@ from gateway.settings import load
 from tests.box.boxes import Box
 from tests.box.conftest import box
 from tests.box.test_model import CONFIG
-from tests.box.test_model import hub as hub_of
+from tests.box.test_model_hub import hub as hub_of
 from tests.local.test_make_up import Checkout, checkout
 
 __all__ = ["box", "checkout"]

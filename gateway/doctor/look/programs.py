@@ -13,25 +13,6 @@ SILENT = 124
 SECONDS = 20.0
 
 
-class Ran(Protocol):
-    """How a run ended and what it wrote."""
-
-    @property
-    def code(self) -> int: ...
-    @property
-    def out(self) -> str: ...
-    @property
-    def err(self) -> str: ...
-    @property
-    def last_line(self) -> str: ...
-
-
-class Docker(Protocol):
-    """Runs `docker …` where the stack's files are."""
-
-    def __call__(self, *argv: str, seconds: float | None = SECONDS) -> Ran: ...
-
-
 @dataclass(frozen=True)
 class Done:
     """How a run ended: code 127 where there is no such program, 124 where it did not end in time."""
@@ -45,6 +26,12 @@ class Done:
         """The end of what it complained about."""
         lines = [line for line in (self.err or self.out).splitlines() if line.strip()]
         return lines[-1].strip() if lines else f"exit code {self.code}"
+
+
+class Docker(Protocol):
+    """Runs `docker …` where the stack's files are."""
+
+    def __call__(self, *argv: str, seconds: float | None = SECONDS) -> Done: ...
 
 
 def run(
