@@ -145,7 +145,7 @@ class Estimates:
             tokens = min(tokens, ask.choices * ask.cap)
         prompt = ask.prompt
         if not data_events:
-            prompt = max(1, round(prompt * pace.prompt_share(seconds)))
+            prompt = max(1, round(prompt * pace.prompt_share(seconds, is_shown=ask.stream)))
         return Usage(prompt=prompt, completion=round(tokens))
 
     def _learn_prompt(self, ask: Ask, usage: Usage, weights: Weights, pair: _Pair) -> None:

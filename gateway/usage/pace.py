@@ -1,12 +1,15 @@
 """How fast a model speaks, learned from calls that finished: what tells what a call had generated when cut.
 
 A stream tells it by its data events, some of which, at its beginning and its end, carry no token. A plain
-answer tells nothing before its end: there it is the time since the first token by the time between two. Those
-are medians of the last streams, since a caller who reads slowly makes his own as slow as he likes.
+answer tells nothing before its end: there it is the time since the first token by the time between two. The
+first token may have come after any of the times that it took the last streams, each as likely, since it comes
+late for some while it comes soon for others. The time between two is their median, since a caller who reads
+slowly makes his own as slow as he likes.
 """
 
 import statistics
 from collections import deque
+from collections.abc import Collection
 from typing import NamedTuple
 
 from gateway.routes import Route
@@ -18,6 +21,7 @@ _LAST_STREAMS = 31
 _MOST_TOKENS = 64  # in one event
 _FEW_TOKENS = 8  # a stream of fewer tells the time between two badly
 _LEAST_SECONDS = 1e-4  # between two tokens
+_SPREAD = tuple(step / 8 for step in range(1, 16))
 _LEAST_SHARE = 0.3  # of a plain answer's time that is spent on tokens after the first
 
 
@@ -143,18 +147,20 @@ class Pace:
         self._plain: _Line | None = None
 
     def plain_tokens(self, seconds: float) -> float:
-        """The tokens of one choice that an engine has made so many seconds after it was asked."""
-        first_token_seconds, token_seconds = self._times()
-        return max(0.0, seconds - first_token_seconds) / token_seconds
+        """The tokens of one choice that an engine has made so many seconds after it was asked, on average."""
+        firsts, token_seconds = self._times()
+        return statistics.fmean(max(0.0, seconds - first) for first in firsts) / token_seconds
 
-    def prompt_share(self, seconds: float) -> float:
-        """How much of a prompt counts so many seconds after it was sent, while no token has come.
+    def prompt_share(self, seconds: float, *, is_shown: bool) -> float:
+        """How much of a prompt counts so many seconds after it was sent, while no token has been seen.
 
-        vLLM counts a prompt with its first token. Times to it are spread from nothing to about twice their
-        mean: of prompts that are left by then, this is the share that it has counted.
+        vLLM counts a prompt with its first token: this is the share of calls that have theirs by then. Where
+        a first token would have been shown, there is none: what has waited no longer than others counts as
+        nothing, what has waited longer than all of them has been read for as long, and counts whole.
         """
-        first_token_seconds, _ = self._times()
-        return min(1.0, seconds / (2 * first_token_seconds)) if first_token_seconds > 0 else 1.0
+        firsts, _ = self._times()
+        share = sum(first <= seconds for first in firsts) / len(firsts)
+        return max(0.0, 2 * share - 1) if is_shown else share
 
     def learn_times(self, tokens: float, first_token_seconds: float, seconds: float) -> None:
         """When a choice's first token came, and its last, counted from sending."""
@@ -171,10 +177,14 @@ class Pace:
             self._plain = self._plain or _Line()
             self._plain.learn(tokens, seconds)
 
-    def _times(self) -> tuple[float, float]:
-        """Seconds until the first token and between two: by streams, else by plain answers."""
+    def _times(self) -> tuple[Collection[float], float]:
+        """Seconds until the first token, as often as each was seen, and seconds between two.
+
+        By streams; else by plain answers, whose times to the first token are spread evenly around their mean.
+        """
         if self._token_seconds:
-            return statistics.median(self._first_token_seconds), statistics.median(self._token_seconds)
+            return self._first_token_seconds, statistics.median(self._token_seconds)
+        first, between = _FIRST_TOKEN_SECONDS, _TOKEN_SECONDS
         if self._plain is not None:
-            return self._plain.fitted()
-        return _FIRST_TOKEN_SECONDS, _TOKEN_SECONDS
+            first, between = self._plain.fitted()
+        return [first * share for share in _SPREAD], between

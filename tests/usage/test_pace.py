@@ -54,6 +54,38 @@ def test_streams_teach_when_tokens_come() -> None:
     assert pace.plain_tokens(1.5) == pytest.approx(50, rel=0.02)
 
 
+def test_first_tokens_that_come_now_soon_now_late_count_as_often_as_they_did() -> None:
+    """Half of the calls that are left after 0.4 s had theirs: half of their prompts count."""
+    pace = Pace()
+    for _ in range(50):
+        pace.learn_times(101, first_token_seconds=0.1, seconds=2.1)
+        pace.learn_times(101, first_token_seconds=0.9, seconds=2.9)
+    assert pace.prompt_share(0.05, is_shown=False) == 0
+    assert pace.prompt_share(0.4, is_shown=False) == pytest.approx(0.5, abs=0.02)
+    assert pace.plain_tokens(0.4) == pytest.approx(7.5, rel=0.05)
+    assert pace.prompt_share(1.0, is_shown=False) == 1
+    assert pace.plain_tokens(1.9) == pytest.approx(70, rel=0.02)
+
+
+def test_a_prompt_whose_first_token_would_have_been_seen_counts_once_it_is_late() -> None:
+    """Not before half of the others had theirs, and whole when all had."""
+    pace = Pace()
+    for number in range(31):
+        pace.learn_times(101, first_token_seconds=0.1 * (number + 1), seconds=9.0)
+    shares = [pace.prompt_share(0.1 * number + 0.05, is_shown=True) for number in (0, 15, 23, 31)]
+    assert shares == [0, 0, pytest.approx(0.5, abs=0.03), 1]
+
+
+def test_without_streams_a_prompt_counts_the_more_the_longer_a_call_has_run() -> None:
+    """Plain answers tell their mean time to the first token alone: half of it is there by then."""
+    pace = Pace()
+    for tokens in (20, 100, 60, 40, 80) * 10:
+        pace.learn_plain(tokens, 0.5 + 0.02 * tokens)
+    assert pace.prompt_share(0.0, is_shown=False) == 0
+    assert pace.prompt_share(0.501, is_shown=False) == pytest.approx(0.5, abs=0.05)
+    assert pace.prompt_share(1.0, is_shown=False) == 1
+
+
 def test_a_caller_who_reads_slowly_teaches_nobody_his_pace() -> None:
     """Of every three streams one may take an hour."""
     pace = Pace()
