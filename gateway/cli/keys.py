@@ -56,7 +56,14 @@ def create(
             expires_at=expires, priority=priority, weight=weight, cache_group=cache_group,
             defaults=defaults, force=force, metadata=metadata, key=key,
         )  # fmt: skip
-        issued = _run(data_dir, lambda keyring: keyring.create(given), "create")
+        directory = _directory(data_dir)
+        is_first = not _database(directory).exists()
+        issued = _run(directory, lambda keyring: keyring.create(given), "create")
+    if is_first:
+        made = _database(directory)
+        typer.echo(
+            f"{made} was made for it: a gateway with another data directory knows no such key.", err=True
+        )
     _tell_not_enforced(given)
     _print_issued(issued, as_json)
 
@@ -162,6 +169,12 @@ def _run(
             return await work(Keyring(store))
 
     return asyncio.run(with_keyring())
+
+
+def _database(directory: Path) -> Path:
+    from gateway.store.schema import KEYS
+
+    return directory.absolute() / KEYS.file_name
 
 
 def _directory(given: Path | None) -> Path:

@@ -261,7 +261,7 @@ def _made(
 
 
 def _write(made: "Plan", file: Path, profile: "Shipped | None") -> None:
-    """FILE and gateway/NAME.toml beside it."""
+    """FILE and gateway/NAME.toml beside it; what stood there before is kept as `.before`."""
     from gateway.planner.problem import PlanProblem
     from gateway.planner.profile import gateway_file, serve_file
 
@@ -272,11 +272,28 @@ def _write(made: "Plan", file: Path, profile: "Shipped | None") -> None:
     beside = file.parent / "gateway" / f"{file.stem}.toml"
     try:
         beside.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(serve_file(made, profile), encoding="utf-8")
-        beside.write_text(gateway_file(made, file.stem, profile), encoding="utf-8")
+        kept = [
+            *_replace(file, serve_file(made, profile)),
+            *_replace(beside, gateway_file(made, file.stem, profile)),
+        ]
     except OSError as error:
         raise PlanProblem(f"{error.filename} cannot be written: {error.strerror}.") from error
     typer.echo(f"Wrote {file} and {beside}.", err=True)
+    if kept:
+        typer.echo(f"What stood there before is {' and '.join(map(str, kept))}.", err=True)
+
+
+def _replace(file: Path, text: str) -> list[Path]:
+    """Write a file; where one of another text is kept that stood there, as of the last time."""
+    if not file.exists():
+        file.write_text(text, encoding="utf-8")
+        return []
+    if file.read_bytes() == text.encode():
+        return []
+    kept = file.with_name(f"{file.name}.before")
+    file.replace(kept)
+    file.write_text(text, encoding="utf-8")
+    return [kept]
 
 
 def _print(found: Any, *, whole: bool = False) -> None:

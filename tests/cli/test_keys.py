@@ -68,6 +68,14 @@ def shell(tmp_path: Path) -> Shell:
     return Shell(tmp_path)
 
 
+def test_the_first_key_of_a_folder_says_which_database_it_is_in(shell: Shell) -> None:
+    """Whoever stands in a wrong folder would else wonder why the gateway answers 401."""
+    first, second = shell.run("create", "--name", "first"), shell.run("create", "--name", "second")
+    assert f"{shell.data_dir / 'gateway.db'} was made for it" in first.stderr
+    assert "was made for it" not in second.stderr
+    assert len(first.stdout.split()) == len(second.stdout.split()) == 1
+
+
 def test_a_key_lives_from_creation_to_revocation(shell: Shell) -> None:
     """Every verb, with the id in both spellings and all fields under their names."""
     options = (
@@ -144,9 +152,9 @@ def test_a_rotation_tells_what_becomes_of_the_old_key(shell: Shell) -> None:
 
 
 def test_what_is_kept_and_not_yet_enforced_is_told(shell: Shell) -> None:
-    """In one line beside the key; what is enforced, or unset, is not among it."""
+    """In a line of its own beside the key; what is enforced, or unset, is not among it."""
     made = shell.run("create", "--name", "a", "--rpm", "3", "--weight", "2", "--priority", "batch", "--json")
-    assert made.stderr == "kept, and not yet enforced by this version: priority, weight\n"
+    assert made.stderr.endswith("\nkept, and not yet enforced by this version: priority, weight\n")
     key_id = json.loads(made.stdout)["id"]
     changed = shell.run("update", key_id, "--weight", "none", "--priority", "batch")
     assert changed.stderr == "kept, and not yet enforced by this version: priority\n"

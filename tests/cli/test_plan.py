@@ -223,6 +223,23 @@ def test_writing_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_a_profile_that_stood_there_before_is_kept(tmp_path: Path) -> None:
+    """What an operator has written into it is not lost; the same plan again changes nothing."""
+    plan = "gpt-oss-20b", "--hardware", "rtx5090", "--write", str(tmp_path / "mine.yaml")
+    assert "stood there before" not in run(*plan).stderr
+    assert "stood there before" not in run(*plan).stderr
+    (tmp_path / "mine.yaml").write_text("mine: true\n")
+    result = run(*plan)
+    assert f"What stood there before is {tmp_path / 'mine.yaml.before'}." in result.stderr
+    assert (tmp_path / "mine.yaml.before").read_text() == "mine: true\n"
+    assert "mine: true" not in (tmp_path / "mine.yaml").read_text()
+    assert sorted(file.name for file in tmp_path.rglob("*.*")) == [
+        "mine.toml",
+        "mine.yaml",
+        "mine.yaml.before",
+    ]
+
+
 def test_help_has_every_option() -> None:
     """Those that scripts know."""
     text = run("--help").stdout
