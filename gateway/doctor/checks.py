@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from gateway.doctor.before import (
+    cards,
     clock,
     disk,
     docker,
@@ -70,7 +71,16 @@ CHECKS: tuple[Check, ...] = (
         "gpu-memory",
         "Free memory of the GPU",
         "before",
-        lambda e: memory.gpu_memory(seen(e.machine), e.profile, e.memory, engine_runs=_engine_runs(e)),
+        lambda e: memory.gpu_memory(
+            seen(e.machine), e.profile, e.memory, e.compose, engine_runs=_engine_runs(e)
+        ),
+        "gpu",
+    ),
+    Check(
+        "cards",
+        "Cards for the engine",
+        "before",
+        lambda e: cards.enough(seen(e.machine), e.profile, e.compose),
         "gpu",
     ),
     Check("swap", "Swap", "before", lambda e: memory.swap(seen(e.machine), e.memory)),

@@ -22,12 +22,16 @@ class Published:
 
 @dataclass(frozen=True)
 class Service:
-    """One service of the compose files, with the variables filled in."""
+    """One service of the compose files, with the variables filled in.
+
+    `cards`: which of the host's NVIDIA cards it gets, counted from 0; None: all, or that is not told.
+    """
 
     name: str
     image: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     published: tuple[Published, ...] = ()
+    cards: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from gateway.doctor.finding import Finding, NotLookedError, Severity, Unseen, seen
+from gateway.doctor.before import cards
+from gateway.doctor.finding import Finding, Severity, Unseen, seen
 from gateway.doctor.machine import Gpu, Machine
 from gateway.doctor.machine import memory as memory_of
 
 if TYPE_CHECKING:  # `make up` imports this, and needs no settings for it
-    from gateway.doctor.evidence import Holder, Memory, Profile
+    from gateway.doctor.evidence import Compose, Holder, Memory, Profile
 
 DEFAULT_SHARE = 0.92  # vLLM's gpu-memory-utilization where nothing is said (config/cache.py)
 # On a GB10 hosts froze at 0.70 in profiling (vllm-project/vllm#46307), and newer kernels leave 102 of
@@ -43,13 +44,23 @@ def too_little(gpu: Gpu, total: int, free: int, share: float, profile: str, file
 
 
 def gpu_memory(
-    machine: Machine, profile: Profile | Unseen, memory: Memory | Unseen, *, engine_runs: bool
+    machine: Machine,
+    profile: Profile | Unseen,
+    memory: Memory | Unseen,
+    compose: Compose | Unseen,
+    *,
+    engine_runs: bool,
 ) -> Iterator[Finding]:
-    """Whether the engine's share of the first GPU is free, and sensible where the system shares it."""
-    if not machine.gpus:
-        raise NotLookedError(Unseen("there is no NVIDIA GPU"))
-    chosen, gpu = seen(profile), machine.gpus[0]
+    """Whether the engine's share of its cards is free, and sensible where the system shares it."""
+    chosen = seen(profile)
     share = chosen.number("gpu-memory-utilization") or DEFAULT_SHARE
+    for gpu in cards.used(machine, chosen, compose):
+        yield from _of_card(machine, gpu, chosen, share, memory, engine_runs=engine_runs)
+
+
+def _of_card(
+    machine: Machine, gpu: Gpu, chosen: Profile, share: float, memory: Memory | Unseen, *, engine_runs: bool
+) -> Iterator[Finding]:
     total, free = memory_of(machine, gpu)
     if machine.unified and share > MOST_OF_UNIFIED:
         title = f"The profile takes {share:.0%} of a memory that the system needs too"

@@ -30,7 +30,21 @@ def _service(name: str, said: Mapping[str, Any]) -> Service:
         image=str(said.get("image") or ""),
         environment={key: str(value) for key, value in environment.items() if value is not None},
         published=tuple(_asked_for(said.get("ports") or [])),
+        cards=_cards(said.get("deploy") or {}),
     )
+
+
+def _cards(deploy: Mapping[str, Any]) -> tuple[int, ...] | None:
+    """Docker gives the first ones where only their number is said."""
+    reserved = (deploy.get("resources") or {}).get("reservations") or {}
+    for device in reserved.get("devices") or []:
+        if isinstance(device, dict) and "gpu" in (device.get("capabilities") or []):
+            ids, count = device.get("device_ids") or [], device.get("count")
+            if ids and all(str(one).isdigit() for one in ids):
+                return tuple(map(int, ids))
+            if str(count).isdigit() and not ids:
+                return tuple(range(int(str(count))))
+    return None
 
 
 def _asked_for(ports: list[Any]) -> Iterator[Published]:
