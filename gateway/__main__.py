@@ -1,6 +1,6 @@
 """`python -m gateway` is `gateway`."""
 
-from gateway.cli import app
+from gateway.cli import main
 
 if __name__ == "__main__":
-    app(prog_name="gateway")
+    main()

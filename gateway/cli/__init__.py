@@ -1,6 +1,8 @@
 """The command line: what can be typed after `gateway`. What a command does is in the room it calls."""
 
+import errno
 import os
+import sys
 from typing import Annotated
 
 import typer
@@ -19,6 +21,18 @@ app.command()(check.check)
 app.command()(usage.usage)
 app.command()(doctor.doctor)
 app.command()(planning.plan)
+
+
+def main() -> None:
+    """The command as a shell runs it. Raises SystemExit; output that finds no room is told in one line."""
+    try:
+        app(prog_name="gateway")
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        typer.echo(f"gateway: the output cannot be written: {error.strerror}.", err=True)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is not tried again
+        raise SystemExit(1) from error
 
 
 def _print_version(wanted: bool) -> None:

@@ -120,7 +120,10 @@ def _day(begins_seconds: int, zone: ZoneInfo) -> str:
 
 
 def _hour_text(begins_seconds: int, zone: ZoneInfo) -> str:
-    return datetime.fromtimestamp(begins_seconds, zone).replace(minute=0, second=0).isoformat()
+    """With the offset of that moment: where clocks change by half an hour, its hour begins with another."""
+    moment = datetime.fromtimestamp(begins_seconds, zone)
+    offset = moment.strftime("%z")
+    return f"{moment:%Y-%m-%dT%H}:00:00{offset[:3]}:{offset[3:]}"
 
 
 _NAMES = {"day": _day, "hour": _hour_text}

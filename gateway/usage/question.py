@@ -40,7 +40,7 @@ def read(given: Mapping[str, str], zone: ZoneInfo, now: datetime) -> Question:
             raise InvalidRequest(f"{quote(name)} is none of {', '.join(PARAMETERS)}.", param=name[:100])
     period = _period(given, zone, now)
     return Question(
-        _grouping(given.get("by", "key")), period, Only(_key(given.get("key")), given.get("model"))
+        _grouping(given.get("by", "key")), period, Only(_key(given.get("key")), _model(given.get("model")))
     )
 
 
@@ -66,7 +66,12 @@ def _period(given: Mapping[str, str], zone: ZoneInfo, now: datetime) -> Period:
 
 def _moment(name: str, text: str, zone: ZoneInfo, now: datetime) -> datetime:
     length = times.duration(text)
-    found = now - length if length is not None else times.moment(text) or _midnight(text, zone)
+    # A plus sign that was not written as %2B in a URL is a space by now.
+    found = (
+        now - length
+        if length is not None
+        else times.moment(text) or times.moment(text.replace(" ", "+")) or _midnight(text, zone)
+    )
     if found is None:
         raise InvalidRequest(
             f"{name} must be how long ago (7d, 24h, 30m), a date (2026-11-30) or a time with its offset "
@@ -83,6 +88,13 @@ def _midnight(text: str, zone: ZoneInfo) -> datetime | None:
         return datetime.combine(date.fromisoformat(text), datetime.min.time(), zone).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
+
+
+def _model(text: str | None) -> str | None:
+    """Bytes of a command line that are no UTF-8 come as halves of characters, which no database takes."""
+    if text is not None and not text.isascii() and text != text.encode(errors="replace").decode():
+        raise InvalidRequest("model must be a text in UTF-8.", param="model")
+    return text
 
 
 def _key(text: str | None) -> str | None:

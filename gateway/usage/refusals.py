@@ -8,7 +8,7 @@ KEPT = 100  # of one kind, each with a row of its own
 
 
 class Refusals:
-    """What ended with a 4xx and without tokens since the last `begin`, by key, model, route and reason."""
+    """What was refused, or failed without tokens, since the last `begin`, by key, model, route and reason."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, str, str, str], int] = {}
@@ -16,7 +16,7 @@ class Refusals:
 
     def folds(self, row: UsageRow) -> bool:
         """Whether this row is one of many alike and was counted here, in the place of a row of its own."""
-        if not 400 <= row.status < 500 or row.prompt_tokens or row.completion_tokens:
+        if row.status < 400 or row.prompt_tokens or row.completion_tokens:
             return False
         kind = row.key, row.model, row.route, row.reason
         seen = self._seen[kind] = self._seen.get(kind, 0) + 1

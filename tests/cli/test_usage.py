@@ -8,7 +8,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 
@@ -34,7 +34,9 @@ class Shell:
         self.data_dir = folder / "data"
         self.alice = self.bob = ""
 
-    def run(self, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *words: str, out: int | TextIO = subprocess.PIPE, **environ: str
+    ) -> subprocess.CompletedProcess[str]:
         """`gateway usage …`, whatever its exit code. A variable without a value is not there at all."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("GATEWAY_")}
         own = {
@@ -46,7 +48,8 @@ class Shell:
             [sys.executable, "-m", "gateway", "usage", *words],
             env=inherited | {name: value for name, value in own.items() if value},
             cwd=self.folder,
-            capture_output=True,
+            stdout=out,
+            stderr=subprocess.PIPE,
             text=True,
             timeout=120,
             check=False,
@@ -145,6 +148,7 @@ def test_one_key_or_model_alone(shell: Shell) -> None:
         (("--csv", "--json"), "choose one of --csv and --json"),
         (("--by", "week"), "--by must be one of key, model, route, day, hour, not 'week'."),
         (("--since", "yesterday"), "--since must be how long ago (7d, 24h, 30m), a date"),
+        (("--model", "\udcff"), "--model must be a text in UTF-8."),
         (("--key", "sk-gw-secret-that-nobody-should-see"), "--key must be the id of a key"),
     ],
 )
@@ -155,6 +159,15 @@ def test_what_cannot_be_meant_is_refused_in_one_line(shell: Shell, words: tuple[
     assert told in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert "nobody-should-see" not in done.stderr
+
+
+def test_output_that_finds_no_room_is_told_in_a_line(shell: Shell) -> None:
+    """No traceback, and an exit code for scripts."""
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = shell.run("--json", out=full)
+    assert (done.returncode, done.stderr) == (
+        1, "gateway: the output cannot be written: No space left on device.\n",
+    )  # fmt: skip
 
 
 def test_it_needs_a_usage_database_and_no_other(shell: Shell, tmp_path: Path) -> None:

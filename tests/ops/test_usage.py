@@ -117,6 +117,16 @@ async def test_what_cannot_be_meant_is_refused_by_name(
     assert "nobody-should-see" not in error["message"]
 
 
+async def test_a_plus_sign_that_a_url_made_a_space_is_one(
+    client: httpx.AsyncClient, store: UsageStore
+) -> None:
+    """Nobody remembers to write %2B."""
+    await store.write([row(NOON)])
+    for hour, found in ((12, 1), (13, 0)):
+        answer = await client.get(f"/admin/usage?since=2026-11-30T{hour + 1}:00:00+01:00")
+        assert (answer.status_code, len(answer.json())) == (200, found)
+
+
 async def test_far_times_are_times(client: httpx.AsyncClient, store: UsageStore) -> None:
     """What no clock will see is no fault of ours."""
     await store.write([row(NOON)])

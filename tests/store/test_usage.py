@@ -108,6 +108,15 @@ async def test_sums_are_exact_for_any_period_and_zone(tmp_path: Path, name: str)
             assert dict(await store.summary(by, period, only)) == expected, (by, period)
 
 
+async def test_hours_have_the_offset_of_their_moment(store: UsageStore) -> None:
+    """Where clocks go back by half an hour, the second half of that hour is not put under the first's."""
+    store.zone = ZoneInfo("Australia/Lord_Howe")
+    change = datetime(2026, 4, 4, 15, tzinfo=UTC)  # 02:00+11:00 there, which becomes 01:30+10:30
+    await store.write([row(change + timedelta(minutes=minutes)) for minutes in (-20, 10, 40)])
+    names = [name for name, _ in await store.summary("hour", Period(change - timedelta(days=1)), Only())]
+    assert names == ["2026-04-05T01:00:00+11:00", "2026-04-05T01:00:00+10:30", "2026-04-05T02:00:00+10:30"]
+
+
 async def test_another_zone_leaves_what_was_summed_up_exact(store: UsageStore) -> None:
     """What was written before in hours and after it in quarters of them is counted once."""
     rows = [row(NOON + timedelta(minutes=7 * number)) for number in range(40)]

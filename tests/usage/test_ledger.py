@@ -150,6 +150,7 @@ async def test_a_flood_of_refusals_is_folded(ledger: Ledger, store: UsageStore) 
     refuse(ledger, 1000)
     refuse(ledger, 150, model="other")
     refuse(ledger, 7, status=400, reason="invalid_json")
+    refuse(ledger, 120, status=503, reason="engine_unavailable")
     for _ in range(150):
         note(ledger)  # what was served is never folded, nor what has tokens
         note(ledger, status=499, reason="client_closed")
@@ -157,15 +158,16 @@ async def test_a_flood_of_refusals_is_folded(ledger: Ledger, store: UsageStore) 
     counts = "SELECT reason, model, count(*), max(requests), sum(requests) FROM usage_rows GROUP BY 1, 2"
     assert database(store.path, counts) == [
         ("client_closed", "m", 150, 1, 150),
+        ("engine_unavailable", "m", 101, 20, 120),
         ("invalid_json", "m", 7, 1, 7),
         ("ok", "m", 150, 1, 150),
         ("rate_limit_exceeded", "m", 101, 900, 1000),
         ("rate_limit_exceeded", "other", 101, 50, 150),
     ]
-    assert (await total(store)).errors == 1157
+    assert (await total(store)).errors == 1277
     refuse(ledger, 20)
     await ledger.flush()
-    assert (await total(store)).errors == 1177
+    assert (await total(store)).errors == 1297
     assert database(store.path, "SELECT count(*) FROM usage_rows WHERE status = 429") == [(222,)]
 
 
