@@ -3,11 +3,12 @@
 Only fields that the gateway itself relies on are judged; all others are the engine's to judge.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gateway.errors import InvalidRequest, quote
 from gateway.policy.merge import Written
+from gateway.policy.spellings import N_PREDICT, remove
 from gateway.routes import Route
 from gateway.settings import Policy
 
@@ -15,13 +16,15 @@ _LOGPROBS = ("logprobs", "top_logprobs", "prompt_logprobs")
 _TOKENS_FOR_LOGPROBS = "logprob_token_ids"  # so many log probabilities for each token, chosen by id
 # llama.cpp's name of n, and what older engines generate before they choose n of it.
 _AS_MANY = ("best_of", "n_cmpl")
+_NS = ("n_cmpl", "n")
+_OF_LLAMA_CPP = frozenset({*_NS, *N_PREDICT})
 _PAIRED = ("text_1", "text_2", "queries", "documents", "items", "data_1", "data_2")
 _SCORE = "/v1/score"
 _CONVERSATIONS = ("input", "messages")  # a document with a role is a document
 
 
 def choices(body: Mapping[str, Any], route: Route, policy: Policy) -> int:
-    """How many choices the answer will have: n for each prompt.
+    """How many choices the answer will have: n for each prompt, where engines read it.
 
     Raises InvalidRequest for a field of a wrong type and for more than the policy allows.
     """
@@ -38,7 +41,55 @@ def choices(body: Mapping[str, Any], route: Route, policy: Policy) -> int:
             _check_output(body, field)
     for field in _AS_MANY:
         _n(body, field, policy.max_n)
-    return prompts * _n(body, "n", policy.max_n)
+    n = _n(body, "n", policy.max_n)
+    return prompts * n if _has_choices(route) else prompts
+
+
+def own_names(body: dict[str, Any], route: Route, policy: Policy, written: Written) -> list[str]:
+    """Write llama.cpp's `n_predict` and `n_cmpl` as the route's own cap and n, which they beat there.
+
+    By those names limits see them, and any other engine does. Answers what cannot be said so.
+    Raises InvalidRequest, by the name that was sent.
+    """
+    if not route.generates or _OF_LLAMA_CPP.isdisjoint(body):
+        return []
+    for field in _NS:
+        _n(body, field, policy.max_n)
+    if not _has_choices(route):  # llama.cpp makes a chat of it, and would make as many there
+        return remove(body, ((field,) for field in _NS)) + _own_cap(body, route, written)
+    _rename(body, "n_cmpl", ("n",), written)
+    return _own_cap(body, route, written)
+
+
+def _own_cap(body: dict[str, Any], route: Route, written: Written) -> list[str]:
+    """Less than nothing asks for no cap, which is the same as none."""
+    field = N_PREDICT[0]
+    if body.get(field) is not None:
+        if route.body == "form" or _whole(body[field], field) < 0:
+            return remove(body, (N_PREDICT,))
+        _check_output(body, field)
+    _rename(body, field, route.output_caps, written)
+    return []
+
+
+def _rename(body: dict[str, Any], name: str, fields: Sequence[str], written: Written) -> None:
+    """Put what `name` says in the place of `fields`, under the last of them, which the most engines know."""
+    value = body.pop(name, None)
+    if value is None:
+        return
+    for field in fields:
+        body.pop(field, None)
+    body[fields[-1]] = value
+    if written is not None:
+        for field in fields:
+            written.pop(field, None)
+        if name in written:
+            written[fields[-1]] = written.pop(name)
+
+
+def _has_choices(route: Route) -> bool:
+    """Whether engines read `n`: vLLM ignores it elsewhere, and to audio it is the width of a beam search."""
+    return route.dialect == "openai" and route.body == "json"
 
 
 def cap_output(body: dict[str, Any], route: Route, default_max_tokens: int, written: Written) -> None:

@@ -17,6 +17,7 @@ _FORBIDDEN: tuple[Path, ...] = (
     ("mm_processor_kwargs",),
     ("media_io_kwargs",),
     ("prompt_embeds",),
+    ("stream_interval",),  # tokens held back: a stream that is cut could no longer be counted by its events
 )
 _CHAT_TEMPLATE: Path = ("chat_template",)
 _FORBIDDEN_KWARGS: tuple[Path, ...] = ((TEMPLATE_KWARGS, "chat_template"), (TEMPLATE_KWARGS, "tokenize"))

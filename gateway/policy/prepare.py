@@ -78,6 +78,8 @@ def _prepare(body: dict[str, Any], route: Route, rules: _Rules, written: Written
     else:
         dropped += remove(body, [(TEMPLATE_KWARGS,)])
     _name_model(body, model, written)
+    if model.kind != "vllm":
+        dropped += caps.own_names(body, route, policy, written)
     stream, include_usage = streaming.ask_for_usage(body, route, written)
     choices = caps.choices(body, route, policy)
     caps.cap_output(body, route, policy.default_max_tokens, written)

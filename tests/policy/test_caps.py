@@ -82,6 +82,15 @@ def test_other_names_of_n_are_bounded_too(field: str) -> None:
     assert prepare({field: 8, "n": 2}, route=COMPLETIONS).choices == 2
 
 
+@pytest.mark.parametrize("route", [RESPONSES, MESSAGES, AUDIO])
+def test_n_makes_no_choices_where_engines_do_not_read_it(route: str) -> None:
+    """It is judged, and passes; counted, it would make of one answer a part of one."""
+    assert prepare({"n": 8}, route=route).choices == 1
+    assert sent({"n": 8}, route=route) == {"n": 8}
+    assert refused({"n": 9}, route=route) == "n"
+    assert refused({"n": "2"}, route=route) == "n"
+
+
 def test_log_probabilities_of_chosen_tokens_are_bounded_too() -> None:
     """They are asked for by id, so that there may be more than the most likely ones."""
     assert refused({"logprobs": True, "logprob_token_ids": [1] * 21}) == "logprob_token_ids"

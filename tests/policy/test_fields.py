@@ -30,6 +30,7 @@ FORBIDDEN = [
     "mm_processor_kwargs",
     "media_io_kwargs",
     "prompt_embeds",
+    "stream_interval",
     "chat_template",
 ]
 
