@@ -103,7 +103,7 @@ class Traffic(Collector):
         yield keys
         yield from self._durations()
         tokens = CounterMetricFamily(
-            "gateway_tokens", "Tokens as the engine counted them.", labels=("key", "model", "kind")
+            "gateway_tokens", "Tokens as the engine told, or as estimated.", labels=("key", "model", "kind")
         )
         for labels, count in self._tokens.items():
             tokens.add_metric(labels, count)

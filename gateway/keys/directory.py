@@ -91,6 +91,10 @@ class Directory:
         self._used[found.key.id] = now
         return found.key
 
+    def current(self, key: Key) -> Key:
+        """What this key is by now, for a call that began when it was another; the same if it is gone."""
+        return self._table.current(key)
+
     def subscribe(self, callback: Callback) -> Callable[[], None]:
         """Calls back with a key's id and what it is now, None when it is revoked, expired or gone.
 

@@ -34,6 +34,10 @@ class Table:
         """What the token of this hash opens, or once opened."""
         return self._secrets.get(sha256)
 
+    def current(self, key: Key) -> Key:
+        """What the key of this id is by now; the same if it opens nothing any more."""
+        return self._living.get(key.id, key)
+
     def put(self, loaded: Iterable[StoredKey], now: float) -> Iterator[Change]:
         """Takes keys over as the store has them. Yields those that are other than before."""
         for stored in loaded:

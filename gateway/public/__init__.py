@@ -7,7 +7,6 @@ behind, where clarity counts more.
 import structlog
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gateway.access import find_key
 from gateway.errors import ClientClosed, GatewayError
 from gateway.public import cors, routes
 from gateway.public.live import Live, Rules, shutting_down
@@ -58,17 +57,10 @@ class Public:
         self, scope: Scope, receive: Receive, send: Send, record: Record, route: Route, path: str
     ) -> None:
         if route.served == "api":
-            self._authenticate(scope, record)
+            scope["state"]["key"] = self._live.authenticate(scope, record)
         if path != scope["path"] or scope["method"] == "HEAD":
             scope = {**scope, "path": path, "raw_path": path.encode(), "method": "GET"}
         await self._api(scope, receive, send)
-
-    def _authenticate(self, scope: Scope, record: Record) -> None:
-        if self._live.calls.draining:
-            raise shutting_down()
-        key = find_key(scope["headers"], self._live.directory)
-        self._live.identify(record, key)
-        scope["state"]["key"] = key
 
     async def _answer(
         self, scope: Scope, receive: Receive, send: Send, record: Record, error: GatewayError

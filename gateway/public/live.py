@@ -20,6 +20,7 @@ from gateway.public.form import Form
 from gateway.relay import CALLER, Bookings, Call, Calls, Out, Passage, Relay
 from gateway.routes import BY_TEMPLATE
 from gateway.settings import Settings
+from gateway.settings.sections import DefaultLimits
 from gateway.usage import Estimates, Record
 
 DRAIN_RETRY_SECONDS = 5
@@ -54,10 +55,7 @@ class Live:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
         """Answer one call. Raises GatewayError if it is refused before anything was sent."""
-        if self.calls.draining:
-            raise shutting_down()
-        key = find_key(scope["headers"], self.directory)
-        self.identify(record, key)
+        key = self.authenticate(scope, record)
         call = self.calls.open(key, record)
         scope["extensions"][CALLER].on_lost(lambda: call.cut(_left()))
         try:
@@ -69,15 +67,31 @@ class Live:
             raise reason from None
         except CallerError as error:
             if not call.booked:
-                await self.bookings.refuse(key, error, self.rules.settings.limits.default)
+                await self.bookings.refuse(*self._limited(key), error)
             raise
         finally:
             self.calls.close(call)
 
-    def identify(self, record: Record, key: Key) -> None:
-        """The request is one of this key: its answer tells how the key's limits stand."""
+    def authenticate(self, scope: Scope, record: Record) -> Key:
+        """The caller's key: the request is one of it, and its answer tells how the key's limits stand.
+
+        Raises ShuttingDown to everybody once the gateway was told to stop; else what `find_key` raises.
+        """
+        try:
+            key = find_key(scope["headers"], self.directory)
+        except GatewayError:
+            if self.calls.draining:
+                raise shutting_down() from None
+            raise
         record.key_id = key.id
-        record.limit_headers = lambda: self.limits.headers(key, self.rules.settings.limits.default)
+        record.limit_headers = lambda: self.limits.headers(*self._limited(key))
+        if self.calls.draining:
+            raise shutting_down()
+        return key
+
+    def _limited(self, key: Key) -> tuple[Key, DefaultLimits]:
+        """Whose limits hold now: a call may have begun under others, and must not bring those back."""
+        return self.directory.current(key), self.rules.settings.limits.default
 
     async def _serve(self, call: Call, scope: Scope, receive: Receive, send: Send) -> None:
         rules = self.rules
@@ -86,17 +100,17 @@ class Live:
             if BY_TEMPLATE[call.record.route].body == "form":
                 with Form(rules.settings.data_dir / "spool", held) as form:
                     await form.read(scope["headers"], receive, max_bytes, call.record)
-                    await self._run(rules, call, self._prepare(rules, call, form.fields(), form.write), out)
+                    await self._run(call, self._prepare(rules, call, form.fields(), form.write), out)
                 return
             raw = await bodies.read(scope["headers"], receive, held, max_bytes, call.record)
             passage = self._prepare(rules, call, document.parse(raw), document.write)
             del raw
             passage.release = held.let_go
-            await self._run(rules, call, passage, out)
+            await self._run(call, passage, out)
 
-    async def _run(self, rules: Rules, call: Call, passage: Passage, out: Out) -> None:
-        defaults = rules.settings.limits.default
-        booking = await self.bookings.open(call, passage.route, passage.ask, defaults)
+    async def _run(self, call: Call, passage: Passage, out: Out) -> None:
+        key, defaults = self._limited(call.key)
+        booking = await self.bookings.open(call, key, defaults, passage.route, passage.ask)
         try:
             await self.relay.run(call, passage, out)
         except GatewayError as error:

@@ -83,10 +83,12 @@ def usage(route: Route, said: Content, body: bytes) -> Usage | None:
     if not route.usage:
         return None
     if said.media_type == _BYTES:
-        return in_answer(said.metadata)
+        return in_answer(said.metadata, generates=route.generates)
     if said.media_type != _JSON:
         return None  # a transcript may say anything, what a count looks like too
-    return at_top(body) if route.repeats else in_answer(body)
+    # A tool's input in a message is an object, in which a model may write what looks like the counts.
+    ambiguous = route.repeats or (route.dialect == "messages" and body.count(b'"usage"') > 1)
+    return (at_top if ambiguous else in_answer)(body, generates=route.generates)
 
 
 def _media_type(content_type: bytes) -> str:

@@ -82,7 +82,14 @@ class Booking:
                 seconds=seconds,
             )
             return told
-        usage = self._estimates.cut(self._ask, data_events=record.data_events, seconds=seconds)
+        whole = self._call.finished and not record.estimated
+        usage = self._estimates.cut(
+            self._ask,
+            data_events=record.data_events,
+            seconds=seconds,
+            whole=whole,
+            answer_bytes=self._call.answer_bytes,
+        )
         if told is not None:  # what the engine had told by then: a Messages stream begins with its prompt
             usage = told._replace(
                 prompt=told.prompt or usage.prompt, completion=max(told.completion, usage.completion)
@@ -98,14 +105,17 @@ class Bookings:
         self._limits = limits
         self._estimates = estimates
 
-    async def open(self, call: Call, route: Route, ask: Ask, defaults: DefaultLimits) -> Booking:
-        """Reserve what the call asks for. Raises RateLimitExceeded or InsufficientQuota, taking nothing."""
-        reservation = await self._limits.reserve(call.key, defaults, ask.tokens)
+    async def open(self, call: Call, key: Key, defaults: DefaultLimits, route: Route, ask: Ask) -> Booking:
+        """Reserve what the call asks for of its key, as that is now.
+
+        Raises RateLimitExceeded or InsufficientQuota, taking nothing.
+        """
+        reservation = await self._limits.reserve(key, defaults, ask.tokens)
         booking = Booking(call, route, ask, reservation, self._estimates)
         call.settle = booking.settle
         return booking
 
-    async def refuse(self, key: Key, error: CallerError, defaults: DefaultLimits) -> None:
+    async def refuse(self, key: Key, defaults: DefaultLimits, error: CallerError) -> None:
         """A call that is refused for what it says costs one request. Raises RateLimitExceeded without one."""
         if error.status in COSTS_A_REQUEST:
             await self._limits.spend_request(key, defaults)

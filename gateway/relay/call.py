@@ -28,11 +28,12 @@ class Call:
 
     `due`: when the engine must have spoken, in seconds of `time.monotonic()`; `beat_due`: when the caller
     must have heard something, be it a heartbeat, which `beat` then sends. `settle` books what it has used,
-    as far as its record tells; `refused`: the engine would not do it.
+    as far as its record tells; `refused`: the engine would not do it; `answer_bytes`: of a plain answer.
     """
 
     __slots__ = (
-        "beat", "beat_due", "due", "finished", "key", "reason", "record", "refused", "settle", "task",
+        "answer_bytes", "beat", "beat_due", "due", "finished", "key", "reason", "record", "refused",
+        "settle", "task",
     )  # fmt: skip
 
     def __init__(self, key: Key, record: Record, task: asyncio.Task[None]) -> None:
@@ -41,6 +42,7 @@ class Call:
         self.task = task
         self.reason: GatewayError | None = None
         self.finished = self.refused = False
+        self.answer_bytes = 0
         self.settle: Callable[[], None] = _silent
         self.due = self.beat_due = math.inf
         self.beat: Callable[[], None] = _silent

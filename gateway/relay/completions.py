@@ -32,6 +32,7 @@ class Completions(EventStream):
     __slots__ = ("_finished", "_include_usage", "_wanted")
     opening: ClassVar[bytes] = b"data:"
     opens_with_data: ClassVar[int] = 1
+    last_words: ClassVar[int] = 0  # `[DONE]` is no data event
 
     def __init__(self, *, include_usage: bool, choices: int | None) -> None:
         super().__init__()
@@ -81,10 +82,10 @@ class Completions(EventStream):
             if isinstance(choice, dict) and choice.get("finish_reason") is not None:
                 index = choice.get("index")
                 self._finished.add(index if type(index) is int else 0)
-        usage = from_json(said.get("usage"))
-        if usage is None:
+        usage = said.get("usage")
+        if not isinstance(usage, dict):
             return event
-        self.usage = usage
+        self._note_usage(from_json(usage))
         if self._include_usage:
             return event
         if choices == []:
@@ -122,7 +123,7 @@ class Transcript(Completions):
         if said.get("type") != "transcript.text.done":
             return super()._read(said, event)
         self.done = True
-        self.usage = from_json(said.get("usage"))
+        self._note_usage(from_json(said.get("usage")))
         return event
 
 

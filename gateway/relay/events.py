@@ -31,6 +31,7 @@ class EventStream(ABC):
     """
 
     __slots__ = (
+        "_counted_at",
         "_event",
         "_passed",
         "_whole_only",
@@ -42,6 +43,7 @@ class EventStream(ABC):
     )  # fmt: skip
     opening: ClassVar[bytes] = b"event:"  # how this dialect's events begin
     opens_with_data: ClassVar[int] = 0
+    last_words: ClassVar[int] = 1  # data events that may follow the last counts and add nothing to them
 
     def __init__(self) -> None:
         self._event = bytearray()  # the event that is not whole yet
@@ -52,6 +54,12 @@ class EventStream(ABC):
         self.has_ids = False
         self.engine_error: str | None = None
         self.usage: Usage | None = None
+        self._counted_at = 0  # how many data events there were when the engine last counted
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the engine said more after it had counted, so that `usage` is not of the whole."""
+        return self.usage is not None and self.data_events > self._counted_at + self.last_words
 
     @property
     def complete(self) -> bool:
@@ -155,6 +163,11 @@ class EventStream(ABC):
 
     def _note_done(self) -> None:  # noqa: B027  a hook: most dialects have nothing to do there
         """`[DONE]` was seen; it means something in one dialect alone."""
+
+    def _note_usage(self, usage: Usage | None) -> None:
+        if usage is not None:
+            self.usage = usage.after(self.usage)
+            self._counted_at = self.data_events
 
     def _note_error(self, error: Any) -> None:
         self.engine_error = f"error event{described(error if isinstance(error, dict) else {})}"

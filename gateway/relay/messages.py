@@ -1,7 +1,8 @@
 """Streams of the Messages API: `message_start`, blocks, `message_delta` with the counts, `message_stop`.
 
 Nothing is taken out or written anew. Counts are cumulative, and a later one stands for an earlier: vLLM
-tells the whole prompt at the start and how much of it was cached only at the end.
+tells the whole prompt at the start and how much of it was cached only at the end. How much was generated
+by then each of them must tell itself.
 """
 
 from typing import Any
@@ -50,4 +51,4 @@ class Messages(EventStream):
     def _count(self, usage: Any) -> None:
         if isinstance(usage, dict):
             self._counts |= {name: value for name, value in usage.items() if value is not None}
-            self.usage = from_json(self._counts)
+            self._note_usage(from_json({**self._counts, "output_tokens": usage.get("output_tokens")}))

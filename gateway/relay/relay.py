@@ -160,6 +160,7 @@ class Relay:
         body = answers.unpacked(content, raw)
         answers.check(content, body)
         call.refused, call.finished = False, True
+        call.answer_bytes = len(body)
         call.record.usage = answers.usage(passage.route, content, body)
         call.settle()  # before the head, which tells what is left
         if passage.both_names:

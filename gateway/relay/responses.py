@@ -73,7 +73,7 @@ class Responses(EventStream):
         if kind in _LAST:
             self.done = True
             response = response if isinstance(response, dict) else {}
-            self.usage = from_json(response.get("usage")) or self.usage
+            self._note_usage(from_json(response.get("usage")))
             if kind == "response.failed":
                 self._note_error(response.get("error"))
         elif kind == "error":

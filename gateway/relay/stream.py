@@ -83,7 +83,7 @@ class Stream:
         record, events = self._call.record, self._events
         record.data_events = events.data_events
         record.usage = events.usage
-        record.estimated = not events.complete
+        record.estimated = events.outdated or not events.complete
 
     def _take(self, data: bytes) -> None:
         call, events = self._call, self._events

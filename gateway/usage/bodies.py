@@ -11,6 +11,7 @@ from gateway.routes import Route
 from gateway.usage import conversation
 from gateway.usage.shape import MESSAGES, MOST_ITEMS, PROMPTS, SOUNDS, Read, Shape, each
 
+_KWARGS = "chat_template_kwargs"
 _FIRST = ("text_1", "queries", "data_1")
 _SECOND = ("text_2", "documents", "items", "data_2")
 
@@ -32,10 +33,14 @@ def _chat(body: _Body, shape: Shape) -> None:
     conversation.read(body.get("messages"), shape, conversation.message)
     if "tools" in body:
         conversation.read_tools(body["tools"], shape)
+    if "documents" in body:
+        conversation.read_rendered(body["documents"], shape)
+    if _KWARGS in body:
+        conversation.read_rendered(body[_KWARGS], shape)
 
 
-def _instructed(system_field: str, messages_field: str, read_one: Read) -> _Reader:
-    """The reader of a dialect whose system message has a field of its own."""
+def _instructed(system_field: str, messages_field: str, read_one: Read, *others: str) -> _Reader:
+    """The reader of a dialect whose system message has a field of its own; `others` may be rendered too."""
 
     def reader(body: _Body, shape: Shape) -> None:
         system = body.get(system_field)
@@ -44,6 +49,9 @@ def _instructed(system_field: str, messages_field: str, read_one: Read) -> _Read
             conversation.content(system, shape, MOST_ITEMS)
         conversation.read(body.get(messages_field), shape, read_one, has_system=bool(system))
         conversation.read_tools(body.get("tools"), shape)
+        for field in others:
+            if field in body:
+                conversation.read_rendered(body[field], shape)
 
     return reader
 
@@ -57,6 +65,7 @@ def _embedded(body: _Body, shape: Shape) -> None:
     messages = body.get("messages")
     if type(messages) is list:
         conversation.read(messages, shape, conversation.message)
+        conversation.read_rendered(body.get(_KWARGS), shape)
     else:
         _prompts(body.get("input"), shape)
 
@@ -79,12 +88,23 @@ def _prompt(value: Any, shape: Shape, quota: int) -> None:
 
 def _rerank(body: _Body, shape: Shape) -> None:
     _pairs(body.get("query"), body.get("documents"), shape)
+    _instruct(body, shape)
 
 
 def _score(body: _Body, shape: Shape) -> None:
     first = next((body[field] for field in _FIRST if body.get(field) is not None), None)
     second = next((body[field] for field in _SECOND if body.get(field) is not None), None)
     _pairs(first, second, shape)
+    _instruct(body, shape)
+
+
+def _instruct(body: _Body, shape: Shape) -> None:
+    """Templates that compare texts render both with each pair."""
+    for field in (_KWARGS, "instruction"):
+        if field in body:
+            each_pair = Shape()
+            conversation.read_rendered(body[field], each_pair)
+            shape.add(each_pair, shape.parts[PROMPTS])
 
 
 def _pairs(first: Any, second: Any, shape: Shape) -> None:
@@ -120,8 +140,10 @@ def _recording(body: _Body, shape: Shape) -> None:
 _READERS: dict[str, _Reader] = {
     "/v1/chat/completions": _chat,
     "/v1/completions": _completion,
-    "/v1/responses": _instructed("instructions", "input", conversation.item),
-    "/v1/messages": _instructed("system", "messages", conversation.message),
+    "/v1/responses": _instructed(
+        "instructions", "input", conversation.item, _KWARGS, "previous_input_messages"
+    ),
+    "/v1/messages": _instructed("system", "messages", conversation.message, _KWARGS),
     "/v1/embeddings": _embedded,
     "/classify": _embedded,
     "/pooling": _embedded,

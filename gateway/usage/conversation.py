@@ -15,6 +15,7 @@ from gateway.usage.shape import (
     JSON_BYTES,
     MESSAGES,
     MOST_ITEMS,
+    RENDERED_BYTES,
     SOUNDS,
     TOOLED,
     UNSYSTEMED,
@@ -32,6 +33,8 @@ _IMAGES = frozenset(
 _SOUNDS = frozenset({"input_audio", "audio_url", "audio", "audio_embeds"})
 _CALL_BYTES = 30  # what a template writes around a tool call
 _SYSTEM = ("system", "developer")
+_FEW_KWARGS = 16
+_LONG_WORD = 32
 
 
 def read(messages: Any, shape: Shape, read_one: Read, *, has_system: bool = False) -> None:
@@ -71,6 +74,25 @@ def read_tools(tools: Any, shape: Shape) -> None:
     if type(tools) is list and tools:
         shape.parts[TOOLED] += 1
         shape.parts[JSON_BYTES] += _json_bytes(tools)
+
+
+def read_rendered(value: Any, shape: Shape) -> None:
+    """What stands beside the messages and may be rendered with them: documents, kwargs of the template.
+
+    Switches, numbers and short words are none of it.
+    """
+    if type(value) is dict:
+        if len(value) <= _FEW_KWARGS and not any(map(_is_long, value.values())):
+            return
+    elif not _is_long(value):
+        return
+    shape.parts[RENDERED_BYTES] += _json_bytes(value)
+
+
+def _is_long(value: Any) -> bool:
+    if type(value) is str:
+        return len(value) > _LONG_WORD
+    return type(value) in (dict, list) and bool(value)
 
 
 def message(value: Any, shape: Shape, quota: int) -> None:

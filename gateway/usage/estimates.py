@@ -11,7 +11,7 @@ from gateway.routes import Route
 from gateway.usage import bodies
 from gateway.usage.output import Output, cap
 from gateway.usage.pace import Events, Pace
-from gateway.usage.prompt import SETTLED_CALLS, Habit, Weights
+from gateway.usage.prompt import SETTLED_CALLS, Habit, Keys, Weights
 from gateway.usage.shape import Shape
 from gateway.usage.tokens import Usage
 
@@ -59,9 +59,10 @@ class Ask(NamedTuple):
 class _Model:
     """What the calls of all keys have taught of one model."""
 
-    __slots__ = ("pace", "weights")
+    __slots__ = ("keys", "pace", "weights")
 
     def __init__(self) -> None:
+        self.keys = Keys()
         self.pace = Pace()
         self.weights = Weights()
 
@@ -94,7 +95,7 @@ class Estimates:
         shared = self._model(model).weights.tokens(shape)
         prompt = shape.ids + pair.habit.factor * shared
         truncated = body.get(_TRUNCATE)
-        if type(truncated) is int and truncated > 0:
+        if type(truncated) is int and truncated > 0 and route.dialect == "openai":
             prompt = min(prompt, truncated * shape.prompts)
             shared = 0.0  # nothing is learned of what an engine has cut
         most, choices = cap(body, route), max(1, choices)
@@ -120,7 +121,7 @@ class Estimates:
         if pair.calls > _FIRST_CALLS and pair.calls % _LESSON_CALLS:
             return
         model = self._model(ask.model)
-        self._learn_prompt(ask, usage, model.weights, pair)
+        self._learn_prompt(ask, usage, model, pair)
         if not generates:
             return
         each = usage.completion / ask.choices
@@ -131,32 +132,41 @@ class Estimates:
         elif not data_events:
             model.pace.learn_plain(each, seconds)
 
-    def cut(self, ask: Ask, *, data_events: int, seconds: float) -> Usage:
-        """What can be known of a call without usage, `seconds` after it was handed to the engine."""
+    def cut(
+        self, ask: Ask, *, data_events: int, seconds: float, whole: bool = False, answer_bytes: int = 0
+    ) -> Usage:
+        """What can be known of a call without usage, `seconds` after it was handed to the engine.
+
+        `whole`: its answer is, so that all of its prompt was read. Without events it was a plain one, of
+        `answer_bytes`, which are at least as many as its tokens.
+        """
         if not ask.route.generates:
             return Usage(prompt=ask.prompt)
         pace = self._model(ask.model).pace
-        if ask.stream:
+        if ask.stream and (data_events or not whole):
             events = self._pair(ask.key_id, ask.model).events
             tokens = events.tokens(ask.route, data_events, ask.choices)
         else:
             tokens = ask.choices * pace.plain_tokens(seconds)
+            if answer_bytes:
+                tokens = min(tokens, answer_bytes)
         if ask.cap is not None:
             tokens = min(tokens, ask.choices * ask.cap)
         prompt = ask.prompt
-        if not data_events:
+        if not data_events and not whole:
             prompt = max(1, round(prompt * pace.prompt_share(seconds, is_shown=ask.stream)))
         return Usage(prompt=prompt, completion=round(tokens))
 
-    def _learn_prompt(self, ask: Ask, usage: Usage, weights: Weights, pair: _Pair) -> None:
-        tokens = usage.prompt - ask.shape.ids
+    def _learn_prompt(self, ask: Ask, usage: Usage, model: _Model, pair: _Pair) -> None:
+        tokens, weights = usage.prompt - ask.shape.ids, model.weights
         if tokens <= 0 or ask.shared <= 0:
             return
+        is_odd = model.keys.is_odd(ask.key_id, ask.shared, tokens)
         if weights.calls >= SETTLED_CALLS:
             pair.habit.learn(ask.shared, tokens)
         is_surprise = abs(tokens - pair.habit.factor * ask.shared) > _SURPRISE * tokens
         if pair.calls % _calls_a_lesson(pair.calls, is_surprise) == 0:
-            weights.learn(ask.shape, tokens / pair.habit.factor)
+            weights.learn(ask.shape, tokens / pair.habit.factor, is_odd=is_odd)
 
     def _model(self, name: str) -> _Model:
         model = self._models.get(name)

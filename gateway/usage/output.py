@@ -48,12 +48,15 @@ def percentile_95(values: "array[int]") -> int:
 
 
 def cap(body: Mapping[str, Any], route: Route) -> int | None:
-    """The most tokens of one choice that a body allows, by the lowest of its caps; None: it has none."""
-    lowest = None
+    """The most tokens of one choice that a body allows; None: any number.
+
+    By the highest of its caps: vLLM obeys `max_completion_tokens` alone where both are given, others may not.
+    """
+    highest = None
     for field in route.output_caps:
         value = body.get(field)
         if type(value) is float and value.is_integer():
             value = int(value)
-        if type(value) is int and (lowest is None or value < lowest):
-            lowest = value
-    return lowest if lowest is None else max(0, lowest)
+        if type(value) is int and (highest is None or value > highest):
+            highest = value
+    return highest if highest is None else max(0, highest)

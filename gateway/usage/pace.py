@@ -19,6 +19,7 @@ _FIRST_TOKEN_SECONDS = 0.2
 _TOKEN_SECONDS = 0.03
 _LAST_STREAMS = 31
 _MOST_TOKENS = 64  # in one event
+_MOST_SHARED = 8  # as of engines that guess ahead or lag; where it is more, a key's own count tells
 _FEW_TOKENS = 8  # a stream of fewer tells the time between two badly
 _LEAST_SECONDS = 1e-4  # between two tokens
 _SPREAD = tuple(step / 8 for step in range(1, 16))
@@ -126,7 +127,8 @@ class Events:
         ratio = self._ratios.get(route.template)
         if ratio is None:
             ratio = self._ratios[route.template] = _Ratio(self._each(route), 5.0)
-        ratio.learn(min(tokens, _MOST_TOKENS * carrying), carrying)
+        most = _MOST_SHARED if self._shared is None else _MOST_TOKENS
+        ratio.learn(min(tokens, most * carrying), carrying)
 
     def _each(self, route: Route) -> float:
         ratio = self._ratios.get(route.template)

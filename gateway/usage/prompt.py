@@ -9,9 +9,12 @@ together. So fifty calls of any mixture are enough, and there is nothing to ask 
 
 Callers may be hostile or just odd: a step is bounded, each weight stays within what tokenizers do, and a key
 whose prompts are unlike all others' teaches its own habit, by which its error no longer reaches the weights.
+Calls further off than a habit may be teach the weights nothing that other calls have taught already.
 """
 
 import math
+import statistics
+from collections import OrderedDict
 from operator import mul
 from typing import NamedTuple
 
@@ -21,9 +24,11 @@ SETTLED_CALLS = 64  # from then on a key's habit is learned: before, it could no
 _RELATIVE_ERROR = 0.1  # of a prompt with the right weights, since no tokenizer is linear
 _TOKENS_ERROR = 1.5
 _MOST_DEVIATIONS = 3.0
+_UNKNOWN = 2.0**2
 _DRIFT = 0.0005  # of a first guess's variance, with each call
 _HABIT_GAIN = 0.05
 _MOST_HABIT = 4.0
+_MOST_KEYS = 31
 
 
 class _Guess(NamedTuple):
@@ -62,6 +67,7 @@ _PARTS = (
     _Guess(0.32, 0.15, 1.0),  # bytes of their JSON
     _Guess(1000.0, 800.0, 20_000.0),  # images
     _Guess(700.0, 800.0, 20_000.0),  # sounds
+    _Guess(0.32, 0.15, 1.0),  # bytes of what templates may render beside messages
 )
 _GUESSES = _KINDS + _PARTS
 
@@ -86,9 +92,11 @@ class Weights:
         parts: float = sum(map(mul, self._parts, prompt.parts))
         return min(text, prompt.text_bytes) + parts
 
-    def learn(self, prompt: Shape, tokens: float) -> None:
-        """These prompts had so many tokens without their ids."""
-        self.calls += 1
+    def learn(self, prompt: Shape, tokens: float, *, is_odd: bool = False) -> None:
+        """These prompts had so many tokens without their ids.
+
+        Odd ones teach only what is not known yet: where the weights may be off twice as far as right ones.
+        """
         features = prompt.features
         present = [index for index, feature in enumerate(features) if feature]
         numbers = [features[index] for index in present]
@@ -97,8 +105,11 @@ class Weights:
         weights = self._kinds + self._parts
         expected = sum(map(mul, weights, features))
         gains = [sum(map(mul, map(row.__getitem__, present), numbers)) for row in self._covariance]
-        noise = (_RELATIVE_ERROR * max(expected, tokens)) ** 2 + _TOKENS_ERROR**2
-        variance = sum(map(mul, gains, features)) + noise
+        unsure = sum(map(mul, gains, features))
+        if is_odd and unsure < _UNKNOWN * _noise(expected):
+            return
+        self.calls += 1
+        variance = unsure + _noise(max(expected, tokens))
         most = _MOST_DEVIATIONS * math.sqrt(variance)
         self._move(weights, gains, max(-most, min(most, tokens - expected)) / variance)
         self._grow_surer(gains, variance, present)
@@ -121,6 +132,38 @@ class Weights:
         for index in present:
             first = _GUESSES[index].deviation ** 2
             covariance[index][index] = min(first, covariance[index][index] + _DRIFT * first)
+
+
+def _noise(tokens: float) -> float:
+    """The variance of a prompt's tokens with the right weights."""
+    return (_RELATIVE_ERROR * tokens) ** 2 + _TOKENS_ERROR**2
+
+
+class Keys:
+    """Which calls of a model are unlike the other keys': prompts may hold tokens that no shape shows."""
+
+    __slots__ = ("_ratios",)
+
+    def __init__(self) -> None:
+        self._ratios: OrderedDict[str, float] = OrderedDict()
+
+    def is_odd(self, key_id: str, expected: float, tokens: float) -> bool:
+        """Whether no habit explains that a key's prompts have so many tokens where weights say `expected`.
+
+        Where most keys' last calls were so, they are not odd: the model has changed. Of two keys the one with
+        fewer tokens is believed, since a prompt may hide tokens, but not lack them.
+        """
+        ratio = self._ratios[key_id] = tokens / max(1.0, expected)
+        self._ratios.move_to_end(key_id)
+        if len(self._ratios) > _MOST_KEYS:
+            self._ratios.popitem(last=False)
+        if _is_habitual(ratio):
+            return False
+        return not _is_habitual(ratio / statistics.median_low(self._ratios.values()))
+
+
+def _is_habitual(ratio: float) -> bool:
+    return 1.0 / _MOST_HABIT <= ratio <= _MOST_HABIT
 
 
 class Habit:

@@ -10,9 +10,10 @@ MOST_ITEMS = 4096  # of a body's lists that are looked at, or some times as many
 _FEWEST_ITEMS = 2  # of an inner list, however many there are
 
 # Beside the kinds of characters. A chat is a prompt that a template makes, a prompt one that none does;
-# a chat without a system message is counted too, since many templates bring one of their own.
-CHATS, UNSYSTEMED, MESSAGES, PROMPTS, TOOLED, JSON_BYTES, IMAGES, SOUNDS = range(8)
-PARTS = 8
+# a chat without a system message is counted too, since many templates bring one of their own. Of what stands
+# beside the messages a model's template renders the same each time: all of it as JSON, or nothing.
+CHATS, UNSYSTEMED, MESSAGES, PROMPTS, TOOLED, JSON_BYTES, IMAGES, SOUNDS, RENDERED_BYTES = range(9)
+PARTS = 9
 _NO_KINDS = (0,) * text.KINDS
 
 

@@ -11,6 +11,7 @@ from tests.callers import Answer, Caller, ask, chat, request
 from tests.fake_engine import answers, scripts
 from tests.fake_engine.handle import FakeEngine, Process
 from tests.running import Gateway, wait_for
+from tests.usage_rows import rows
 
 HEALTH = request("GET", "/healthz")
 DRAIN_SECONDS = {"patient": 600, "short": 0.5, "none": 0, "twice": 600}
@@ -67,9 +68,10 @@ def assert_shutting_down(answer: Answer) -> None:
 async def test_running_calls_end_while_new_ones_are_sent_away(
     stopping: Gateway, fake_engine: FakeEngine, http: httpx.AsyncClient
 ) -> None:
-    """It listens on, so that callers get an answer and no refused connection; with the last call it ends."""
+    """It listens on, so that callers get an answer, as every other one told of their limits and booked."""
     await fake_engine.script(scripts.stream(2, gate="next"), times=1)
     await fake_engine.script(scripts.gated("plain", scripts.chat()), times=1)
+    limited = await stopping.create_key(name="limited", rpm=9)
     async with Caller(stopping) as kept:
         await kept.send(HEALTH)
         assert (await kept.answer()).status == 200
@@ -87,6 +89,9 @@ async def test_running_calls_end_while_new_ones_are_sent_away(
         request("GET", "/v1/models", [("x-api-key", stopping.key)]),
     ):
         assert_shutting_down(await ask(stopping, data))
+    refused = await ask(stopping, chat(limited["key"]))
+    assert_shutting_down(refused)
+    assert refused.headers["x-ratelimit-remaining-requests"] == "9"
     assert (await ask(stopping, HEALTH)).status == 200
     ready = await http.get(stopping.ops + "/readyz")
     assert (ready.status_code, ready.json()["reasons"]) == (503, ["the gateway is shutting down"])
@@ -98,6 +103,8 @@ async def test_running_calls_end_while_new_ones_are_sent_away(
     assert (await plain).status == 200
     assert await asyncio.wait_for(stopping.process.wait(), END_SECONDS) == 0
     assert len(await fake_engine.requests()) == 2
+    [row] = rows(stopping, limited["id"])
+    assert (row["status"], row["reason"]) == (503, "shutting_down")
     assert stopping.log().splitlines()[-1].count('"event":"stopped"') == 1
 
 

@@ -109,6 +109,50 @@ async def test_an_answer_without_usage_is_estimated(metered: Gateway, fake_engin
     assert row["prompt_tokens"] > 0
 
 
+LONG = [{"role": "user", "content": "Tell me all about Paris. " * 500}]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    "usage",
+    [
+        ...,
+        {},
+        {"prompt_tokens": None, "completion_tokens": 9},
+        {"prompt_tokens": 7, "completion_tokens": "9"},
+    ],
+    ids=["none", "empty", "no prompt", "no completion"],
+)
+async def test_a_count_that_is_none_is_not_booked_as_exact(
+    metered: Gateway, fake_engine: FakeEngine, usage: Any, *, stream: bool
+) -> None:
+    """A finished call pays for its whole prompt then, in a stream for what came, and is marked."""
+    last = [] if usage is ... else [answers.event({"choices": [], "usage": usage})]
+    streamed = scripts.events([*answers.events("fake-model", 20), *last, answers.DONE])
+    await fake_engine.script(streamed if stream else told(usage))
+    key = await limited(metered, tpm=TPM)
+    answer = await key.ask(stream=stream, max_tokens=50, messages=LONG)
+    assert not stream or b'"usage"' not in answer.body
+    [row] = await booked(key)
+    assert having(row, estimated=1, status=200, reason="ok")
+    assert row["prompt_tokens"] > 1000
+    assert not stream or 18 <= row["completion_tokens"] <= 24
+
+
+async def test_counts_in_the_middle_of_a_stream_are_not_of_its_end(
+    metered: Gateway, fake_engine: FakeEngine
+) -> None:
+    """What came after them is estimated, and what they told stands."""
+    said = answers.events("fake-model", 30)
+    counts = answers.event({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2}})
+    await fake_engine.script(scripts.events([*said[:4], counts, *said[4:], answers.DONE]))
+    key = await limited(metered, tpm=TPM)
+    assert await key.status(stream=True) == 200
+    [row] = await booked(key)
+    assert having(row, estimated=1, prompt_tokens=7, status=200, reason="ok")
+    assert 28 <= row["completion_tokens"] <= 34
+
+
 REFUNDED: dict[str, tuple[scripts.Steps, int, str]] = {
     "429": (scripts.error(429, "full", headers=[("retry-after", "30")]), 503, "30"),
     "503": (scripts.error(503, "full", headers=[("retry-after", "5")]), 503, "5"),

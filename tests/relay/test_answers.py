@@ -25,10 +25,12 @@ USAGES: dict[str, Any] = {
     "/v1/messages": dialects.MESSAGE_COUNTS,
     "/v1/rerank": {"total_tokens": 7},
     "/v1/audio/transcriptions": {"type": "duration", "seconds": 9},
+    "/v1/audio/translations": OPENAI,
 }
 COUNTED = {
     **dict.fromkeys(OF_ENGINES, (7, 0)),
     **dict.fromkeys(("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages"), (7, 2)),
+    "/v1/audio/translations": (7, 2),
     **dict.fromkeys(("/v1/messages/count_tokens", "/tokenize", "/detokenize"), (0, 0)),
     "/v1/audio/transcriptions": None,
 }  # fmt: skip
@@ -185,6 +187,25 @@ async def test_a_caller_cannot_count_for_the_engine(gateway: Gateway, fake_engin
     before = await tokens(gateway)
     await fake_engine.script(scripts.answer(json.dumps(answer)))
     assert (await called(gateway, "/v1/responses")).json() == answer
+    await counted(gateway, before, (7, 2))
+
+
+@pytest.mark.parametrize("first", [False, True])
+async def test_a_model_cannot_count_for_the_engine(
+    gateway: Gateway, fake_engine: FakeEngine, *, first: bool
+) -> None:
+    """A tool's input is an object in a message, and may hold a `usage`, before the engine's own or after."""
+    tool = {
+        "type": "tool_use",
+        "id": "1",
+        "name": "f",
+        "input": {"usage": {"input_tokens": 1, "output_tokens": 1}},
+    }
+    members = {"content": [tool], "usage": dialects.MESSAGE_COUNTS}
+    answer = {"type": "message", **{name: members[name] for name in sorted(members, reverse=first)}}
+    before = await tokens(gateway)
+    await fake_engine.script(scripts.answer(json.dumps(answer)))
+    assert (await called(gateway, "/v1/messages")).json() == answer
     await counted(gateway, before, (7, 2))
 
 

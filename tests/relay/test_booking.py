@@ -45,7 +45,7 @@ class Account:
     async def open(self) -> Booking:
         """Reserved, and on its way."""
         self.call: Call = Calls().open(KEY, self.record)
-        return await Bookings(self.limits, self.estimates).open(self.call, self.route, self.ask, NONE)
+        return await Bookings(self.limits, self.estimates).open(self.call, KEY, NONE, self.route, self.ask)
 
     def sent(self) -> None:
         """The engine has got the request."""
@@ -130,6 +130,19 @@ async def test_a_stream_that_told_its_prompt_only_is_paid_by_both() -> None:
     assert account.record.estimated
 
 
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_whole_answer_that_told_nothing_is_paid_with_its_whole_prompt(*, stream: bool) -> None:
+    """It is not taken for a call that was left before its first token."""
+    account = Account(stream=stream)
+    booking = await account.open()
+    account.sent()
+    account.call.finished = True
+    booking.settle()
+    booking.close()
+    assert account.record.usage == Usage(prompt=account.ask.prompt)
+    assert account.record.estimated
+
+
 async def test_routes_that_tell_no_tokens_cost_a_request() -> None:
     """Nothing is reserved for them, nothing estimated."""
     account = Account("/tokenize")
@@ -163,7 +176,7 @@ async def test_a_call_that_is_over_leaves_nothing_to_the_garbage_collector() -> 
     try:
         before = alive()
         call = open_calls.open(KEY, account.record)
-        booking = await bookings.open(call, account.route, account.ask, NONE)
+        booking = await bookings.open(call, KEY, NONE, account.route, account.ask)
         assert alive() == before + 1
         booking.settle()
         booking.close()

@@ -131,11 +131,13 @@ def test_the_engines_own_error_event_passes_and_is_noted(route: str) -> None:
     [
         (dialects.START_COUNTS, dialects.MESSAGE_COUNTS, Usage(7, 4, 2)),
         ({**dialects.MESSAGE_COUNTS, "output_tokens": 1}, {"output_tokens": 2}, Usage(7, 4, 2)),
-        ({"input_tokens": 5, "cache_creation_input_tokens": 2}, {"input_tokens": None}, Usage(7, 0, 0)),
+        ({"input_tokens": 5, "cache_creation_input_tokens": 2, "output_tokens": 0},
+         {"input_tokens": None, "output_tokens": 2}, Usage(7, 0, 2)),
+        ({"input_tokens": 7, "output_tokens": 1}, {"input_tokens": 0, "output_tokens": 0}, Usage(7, 0, 1)),
         ({"input_tokens": 7, "output_tokens": 1}, None, Usage(7, 0, 1)),
     ],
-    ids=["vllm", "older", "with nulls", "no more"],
-)
+    ids=["vllm", "older", "with nulls", "zeros", "no more"],
+)  # fmt: skip
 def test_counts_of_a_message_are_cumulative(
     start: dict[str, int], end: dict[str, int | None] | None, counts: Usage
 ) -> None:
@@ -143,6 +145,26 @@ def test_counts_of_a_message_are_cumulative(
     events = [typed({"type": "message_start", "message": {"usage": start}})]
     events += [typed({"type": "message_delta", "usage": end})] * 2
     assert fed("/v1/messages", *events).usage == counts
+
+
+@pytest.mark.parametrize("start", [None, {}, {"input_tokens": 7, "output_tokens": 0}])
+@pytest.mark.parametrize("end", [None, {}, {"output_tokens": None}, {"output_tokens": "2"}])
+def test_a_message_that_told_its_end_no_count_is_not_counted(start: object, end: object) -> None:
+    """What it told at its start was not yet generated."""
+    *_, stop = STREAMS["/v1/messages"]
+    events = [typed({"type": "message_start", "message": {"usage": start}}), STREAMS["/v1/messages"][2]]
+    stream = fed("/v1/messages", *events, typed({"type": "message_delta", "usage": end}), stop)
+    assert stream.usage is None or stream.outdated
+    stream = fed(
+        "/v1/messages", *events, typed({"type": "message_delta", "usage": {"output_tokens": 2}}), stop
+    )
+    assert (stream.usage is None or stream.outdated) == (not start)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_whole_streams_counts_are_of_the_whole(route: str) -> None:
+    """What ends a stream adds nothing to them."""
+    assert not fed(route, *STREAMS[route]).outdated
 
 
 @pytest.mark.parametrize("error", [ERROR, EngineTimeout("Silent."), QueueFull("Full.")])

@@ -14,6 +14,7 @@ from gateway.routes import BY_TEMPLATE
 from gateway.usage import Usage
 
 COUNTS = {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}
+TOLD = {"input_tokens": 7, "output_tokens": 2}
 
 
 def event(chunk: dict[str, object]) -> bytes:
@@ -106,6 +107,39 @@ def test_usage_on_every_chunk_is_taken_out_of_the_chunks_and_the_last_one_counts
     seen = b"".join(read.feed(event({**chunk, "usage": usage})) for usage in counts)
     assert seen == event(chunk) * 3
     assert read.usage == Usage(prompt=7, completion=3)
+
+
+@pytest.mark.parametrize("usage", [{}, {"prompt_tokens": None}, {"prompt_tokens": 7}, {"cost": 1}])
+def test_a_usage_event_that_tells_no_counts_is_taken_out_too(usage: dict[str, object]) -> None:
+    """It would not be there, had the gateway not asked."""
+    last = event({"choices": [], "usage": usage})
+    read = stream()
+    assert read.feed(content("x") + last + DONE) == content("x") + DONE
+    assert (read.usage, read.complete) == (None, True)
+    assert stream(include_usage=True).feed(last) == last
+
+
+def test_counts_of_a_stream_never_shrink() -> None:
+    """A last word of zeros makes nothing free."""
+    zeros = event({"choices": [], "usage": dict.fromkeys(COUNTS, 0)})
+    read = stream()
+    read.feed(content("x", finish="stop") + USAGE + zeros + DONE)
+    assert read.usage == Usage(prompt=7, completion=2)
+    assert not read.outdated
+
+
+@pytest.mark.parametrize("cut", [0, 1, 7])
+def test_counts_that_more_text_followed_are_outdated(cut: int) -> None:
+    """They are not of the whole answer; `[DONE]` and heartbeats are no text."""
+    read = stream()
+    early = content("x") + USAGE + b": heartbeat\n\n"
+    relay(read, early, list(range(0, len(early), cut)) if cut else [])
+    assert not read.outdated
+    read.feed(content("y", finish="stop"))
+    read.feed(DONE)
+    assert read.outdated
+    read.feed(USAGE)
+    assert not read.outdated
 
 
 def test_usage_null_on_every_chunk_passes_untouched() -> None:
@@ -259,7 +293,8 @@ def test_a_transcript_in_openais_own_events_is_complete_without_done() -> None:
     """Other servers of that API send them; the counts stand in the last."""
     read = transcript()
     data = event({"type": "transcript.text.delta", "delta": "one"})
-    last = event({"type": "transcript.text.done", "text": "one", "usage": {"input_tokens": 7}})
+    last = event({"type": "transcript.text.done", "text": "one", "usage": TOLD})
     assert read.feed(data) + read.feed(last) == data + last
     assert read.complete
-    assert read.usage == Usage(prompt=7)
+    assert read.usage == Usage(prompt=7, completion=2)
+    assert not read.outdated

@@ -35,7 +35,8 @@ NAMES = st.sampled_from(
     ["messages", "content", "role", "type", "text", "input", "prompt", "tools", "tool_calls", "function",
      "arguments", "name", "system", "instructions", "output", "query", "documents", "text_1", "text_2",
      "reasoning", "thinking", "image_url", "suffix", "user", "tool_use", "tool_result", "function_call",
-     "truncate_prompt_tokens", "max_tokens"]
+     "truncate_prompt_tokens", "max_tokens", "chat_template_kwargs", "instruction",
+     "previous_input_messages"]
 )  # fmt: skip
 HOSTILE = st.dictionaries(
     NAMES,

@@ -90,6 +90,20 @@ def test_a_prompt_that_the_engine_shall_cut_is_no_longer_than_that() -> None:
     assert ask(known, long, "/v1/embeddings").prompt == before
 
 
+@pytest.mark.parametrize(
+    ("route", "cuts"),
+    [(CHAT, True), ("/v1/completions", True), ("/v1/responses", False), ("/v1/messages", False)],
+)
+def test_only_where_the_engine_knows_the_field_it_cuts(route: str, *, cuts: bool) -> None:
+    """vLLM has `truncate_prompt_tokens` in chat, completions and what embeds, and ignores it elsewhere."""
+    known, text = Estimates(), "word " * 1000
+    body = {"messages": [{"role": "user", "content": text}], "prompt": text, "input": text}
+    whole = ask(known, body, route)
+    call = ask(known, {**body, "truncate_prompt_tokens": 16}, route)
+    assert call.prompt == (16 if cuts else whole.prompt)
+    assert (call.shared == 0) is cuts
+
+
 def test_no_prompt_is_longer_than_its_model_takes() -> None:
     """The engine would have refused it: who leaves before that has not used more."""
     known = Estimates()
@@ -156,6 +170,33 @@ def test_before_the_first_token_a_share_of_the_prompt_counts(*, stream: bool, ha
     ]
 
 
+def test_a_key_whose_events_carry_much_makes_no_newcomers_dear() -> None:
+    """What is shared stays within what engines send in one event; its own calls are counted as they are."""
+    known, body = Estimates(), {**HELLO, "stream": True}
+    for _ in range(60):
+        finish(
+            known, ask(known, body, key="odd"), 20, 640, data_events=12, first_token_seconds=0.1, seconds=6.0
+        )
+    assert known.cut(ask(known, body, key="new"), data_events=21, seconds=1).completion <= 160
+    assert known.cut(ask(known, body, key="odd"), data_events=21, seconds=1).completion > 1000
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_whole_answer_without_counts_has_used_its_whole_prompt(*, stream: bool) -> None:
+    """However soon it came, and its time; also where a plain one answers a call for a stream."""
+    known = Estimates()
+    for _ in range(50):
+        finish(known, ask(known, {**HELLO, "stream": True}), 20, 101,
+               data_events=103, first_token_seconds=0.5, seconds=2.5)  # fmt: skip
+    text = [{"role": "user", "content": "Tell me all about Paris. " * 100}]
+    call = ask(known, {"messages": text, "stream": stream})
+    assert known.cut(call, data_events=0, seconds=0.1, whole=True) == Usage(prompt=call.prompt)
+    assert known.cut(call, data_events=0, seconds=1.5, whole=True).completion == pytest.approx(50, abs=2)
+    assert known.cut(call, data_events=0, seconds=1.5, whole=True, answer_bytes=20).completion == 20
+    if stream:
+        assert known.cut(call, data_events=11, seconds=9.0, whole=True).completion == 10
+
+
 def noise(draw: random.Random) -> str:
     """Words that are none: about thrice as many tokens as English of the same length."""
     letters = string.ascii_lowercase
@@ -180,6 +221,43 @@ def test_one_key_cannot_spoil_the_estimates_of_others() -> None:
     errors = [abs(ask(known, body).prompt / tokens(body) - 1) for body in held_out]
     assert sum(errors) / len(errors) < 0.2
     assert ask(known, body, key="flood").prompt > ask(known, body).prompt
+
+
+@pytest.mark.parametrize("first", [30, 100])
+@pytest.mark.parametrize(("hidden", "flood"), [(500, 1), (500, 20), (10_000, 1), (10_000, 20)])
+def test_tokens_that_no_shape_shows_reach_no_other_key(first: int, hidden: int, flood: int) -> None:
+    """Another key's calls hold far more than their bodies tell: they teach that key's habit alone."""
+    known, draw = Estimates(), random.Random(3)  # noqa: S311  the same each time
+
+    def said(times: int) -> Body:
+        return {"messages": [{"role": "user", "content": "hello my friend, what is new? " * times}]}
+
+    def honest() -> float:
+        times = draw.randint(1, 40)
+        call = ask(known, said(times), key="honest")
+        finish(known, call, 10 + 8 * times)
+        return abs(call.prompt / (10 + 8 * times) - 1)
+
+    for _ in range(first):
+        honest()
+    errors = []
+    for _ in range(150):
+        for _ in range(flood):
+            finish(known, ask(known, said(1), key="hides"), 18 + hidden)
+        errors.append(honest())
+    assert sum(errors) / len(errors) < 0.05
+    assert ask(known, said(1), key="new").prompt in (17, 18, 19)
+    assert ask(known, said(1), key="hides").prompt > 60
+
+
+def test_a_model_that_changes_for_all_is_learned() -> None:
+    """Its template brings a system message from now on: by the weights too, since it is no key's habit."""
+    known = Estimates()
+    for brought in (0, 200):
+        for number in range(600):
+            finish(known, ask(known, HELLO, key=f"key-{number % 3}"), 20 + brought)
+    assert ask(known, HELLO, key="key-1").prompt == pytest.approx(220, rel=0.1)
+    assert ask(known, HELLO, key="new").prompt > 60
 
 
 @given(HOSTILE, st.integers(0, 10**9), st.integers(0, 10**9), st.integers(0, 10**6), st.floats(0, 1e6))

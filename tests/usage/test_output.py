@@ -53,8 +53,9 @@ def test_whatever_an_engine_tells_is_taken(told: int) -> None:
         ({"max_tokens": None}, None),
         ({"max_tokens": 16}, 16),
         ({"max_tokens": 16.0}, 16),
-        ({"max_tokens": 16, "max_completion_tokens": 8}, 8),
-        ({"max_tokens": 8, "max_completion_tokens": 16}, 8),
+        ({"max_tokens": 16, "max_completion_tokens": 8}, 16),
+        ({"max_tokens": 8, "max_completion_tokens": 16}, 16),
+        ({"max_tokens": 8, "max_completion_tokens": None}, 8),
         ({"max_tokens": True}, None),
         ({"max_tokens": "16"}, None),
         ({"max_tokens": -5}, 0),
@@ -62,8 +63,8 @@ def test_whatever_an_engine_tells_is_taken(told: int) -> None:
         ({"max_output_tokens": 16}, None),
     ],
 )
-def test_the_cap_is_the_lowest_that_the_body_sets(body: dict[str, Any], most: int | None) -> None:
-    """Of the fields of its own route; what is no whole number caps nothing."""
+def test_the_cap_is_the_highest_that_the_body_sets(body: dict[str, Any], most: int | None) -> None:
+    """Of the fields of its own route, since engines differ in which they obey; others cap nothing."""
     assert output.cap(body, CHAT) == most
 
 

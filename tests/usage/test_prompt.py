@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gateway.routes import BY_TEMPLATE
 from gateway.usage import bodies
-from gateway.usage.prompt import Habit, Weights
+from gateway.usage.prompt import Habit, Keys, Weights
 from gateway.usage.shape import Shape
 from tests.usage.corpus import Body, Corpus
 
@@ -100,6 +100,53 @@ def test_an_image_is_learned_as_what_it_costs() -> None:
         {"messages": [{"role": "user", "content": [image, {"type": "text", "text": "word " * 20}]}]}
     )
     assert weights.tokens(with_one) == pytest.approx(286, rel=0.1)
+
+
+def test_odd_calls_teach_only_what_is_not_known_yet() -> None:
+    """What hides tokens does not make every text dearer; the first images may well be dear."""
+    weights = Weights()
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    text, shown = prompt("word " * 100), chat({"messages": [{"role": "user", "content": [image]}]})
+    for _ in range(60):
+        weights.learn(text, 110)
+    known = weights.tokens(text)
+    for _ in range(300):
+        weights.learn(text, 10_000, is_odd=True)
+    assert weights.tokens(text) == known
+    for _ in range(60):
+        weights.learn(shown, 5000, is_odd=True)
+    assert weights.tokens(shown) > 5000 / 2
+
+
+def test_odd_is_what_is_unlike_the_other_keys() -> None:
+    """And like no habit; not what most keys send, nor what a key sends that is alone."""
+    keys = Keys()
+    assert not keys.is_odd("alone", 10, 10_000)
+    assert not keys.is_odd("a", 100, 100)
+    assert keys.is_odd("alone", 10, 10_000)
+    assert not keys.is_odd("alone", 100, 390)
+    assert not keys.is_odd("b", 100, 90)
+    assert keys.is_odd("a", 100, 10)
+    for key in ("a", "b"):
+        keys.is_odd(key, 10, 1000)
+    assert not keys.is_odd("c", 10, 1000)
+
+
+def test_of_two_keys_that_with_fewer_tokens_is_believed() -> None:
+    """Whoever came first: what one hides does not become what all are thought to have."""
+    keys = Keys()
+    assert not keys.is_odd("hides", 10_000, 10_000)
+    assert not keys.is_odd("plain", 10_000, 10)
+    assert keys.is_odd("hides", 10_000, 10_000) is False  # as the weights say, for now
+    assert keys.is_odd("hides", 1000, 10_000)
+
+
+def test_of_keys_without_end_the_last_ones_are_remembered() -> None:
+    """As many as a median needs."""
+    keys = Keys()
+    for number in range(1000):
+        keys.is_odd(str(number), 1, 1)
+    assert len(keys._ratios) == 31
 
 
 def test_a_habit_is_how_one_keys_prompts_differ() -> None:

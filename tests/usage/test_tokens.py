@@ -49,10 +49,38 @@ def test_what_is_no_usage_object_is_none(usage: Any) -> None:
     assert in_answer(answer(usage)) is None
 
 
-@pytest.mark.parametrize("number", [None, "7", 7.0, True, -7, [7]])
-def test_what_is_no_count_counts_as_nothing(number: Any) -> None:
-    """Nothing that an engine says can lower a counter."""
-    assert from_json({"prompt_tokens": number, "completion_tokens": 3}) == Usage(0, 0, 3, 0)
+@pytest.mark.parametrize("number", [None, "7", 7.5, 1e30, float("inf"), float("nan"), True, -7, [7]])
+@pytest.mark.parametrize("name", ["prompt_tokens", "completion_tokens"])
+def test_a_count_that_is_none_makes_the_whole_no_count(name: str, number: Any) -> None:
+    """Both must be told: what is untold is estimated, and never booked as exactly 0."""
+    assert from_json({**PLAIN, name: number}) is None
+    assert from_json({other: 3 for other in ("prompt_tokens", "completion_tokens") if other != name}) is None
+
+
+@pytest.mark.parametrize("number", ["4", -4, 4.5])
+def test_a_part_of_the_prompt_that_is_no_count_makes_it_none(number: Any) -> None:
+    """Anthropic's prompt is a sum."""
+    assert from_json({"input_tokens": 3, "output_tokens": 2, "cache_read_input_tokens": number}) is None
+
+
+def test_whole_floats_are_counts() -> None:
+    """Some languages write all numbers so."""
+    assert from_json({"prompt_tokens": 7.0, "completion_tokens": 3.0}) == Usage(7, 0, 3)
+
+
+def test_parts_are_no_more_than_their_whole() -> None:
+    """Whatever an engine says of them."""
+    parts = {"prompt_tokens_details": {"cached_tokens": 500}}
+    parts |= {"completion_tokens_details": {"reasoning_tokens": 999}}
+    assert from_json({**PLAIN, **parts}) == Usage(7, 7, 3, 3)
+
+
+@pytest.mark.parametrize("gap", ["", " "])
+def test_a_word_of_the_prompt_does_not_hide_it(gap: str) -> None:
+    """With `prompt_logprobs` each prompt token stands in the answer, and may be just that word."""
+    logprobs = [{"1": {"logprob": -1.0, "decoded_token": "usage"}}] * 300
+    body = json.dumps({"usage": PLAIN, "prompt_logprobs": logprobs}, separators=("," + gap, ":" + gap))
+    assert in_answer(body.encode()) == Usage(7, 0, 3)
 
 
 @given(TEXTS)
@@ -78,7 +106,8 @@ def test_white_space_does_not_matter(space: bytes) -> None:
 @pytest.mark.parametrize("number", [b"-Infinity", b"NaN", b"1e999"])
 def test_numbers_that_are_no_json_do_not_hide_it(number: bytes) -> None:
     """As an engine writes for the logarithm of nothing; in the usage object itself nothing can be read."""
-    assert in_answer(b'{"choices":[{"logprob":%b}],"usage":{"prompt_tokens":7}}' % number) == Usage(prompt=7)
+    body = b'{"choices":[{"logprob":%b}],"usage":{"prompt_tokens":7,"completion_tokens":3}}' % number
+    assert in_answer(body) == Usage(7, 0, 3)
 
 
 @pytest.mark.parametrize(
@@ -101,8 +130,9 @@ def test_no_body_makes_it_fail(body: bytes) -> None:
         b'{"usage":{' + b"{" * 5_000_000,
         b'"usage":{' * 100_000 + b"}" * 100_000,
         b'{"usage":{' + b'"a":{},' * 1_000_000,
+        b'["usage",' * 3_000_000,
     ],
-    ids=["large", "in a text", "names", "braces", "nested", "many"],
+    ids=["large", "in a text", "names", "braces", "nested", "many", "words"],
 )
 def test_a_large_answer_is_searched_quickly(body: bytes) -> None:
     """The event loop waits for it: no other caller's token passes meanwhile."""
@@ -157,17 +187,32 @@ RESPONSE = {
     [
         (RESPONSE, Usage(7, 4, 3, 2)),
         ({"input_tokens": 3, "cache_read_input_tokens": 4, "output_tokens": 2}, Usage(7, 4, 2)),
-        ({"input_tokens": 1, "cache_read_input_tokens": 4, "cache_creation_input_tokens": 2}, Usage(7, 4)),
+        ({"input_tokens": 1, "cache_read_input_tokens": 4, "cache_creation_input_tokens": 2,
+          "output_tokens": 0}, Usage(7, 4)),
         ({"input_tokens": 7, "cache_read_input_tokens": None, "output_tokens": 0}, Usage(7)),
-        ({"prompt_tokens": 7, "total_tokens": 7}, Usage(7)),
-        ({"total_tokens": 7}, Usage(7)),
+        ({"prompt_tokens": 7, "completion_tokens": 2, "cache_read_input_tokens": 4}, Usage(7, 4, 2)),
+        ({"prompt_tokens": None, "input_tokens": 7, "output_tokens": 2}, Usage(7, 0, 2)),
         ({"total_tokens": 7, "completion_tokens": 3}, Usage(4, 0, 3)),
     ],
-    ids=["responses", "messages", "written to the cache", "nulls", "embeddings", "rerank", "a total"],
-)
+    ids=["responses", "messages", "written to the cache", "nulls", "both", "the other's null", "a total"],
+)  # fmt: skip
 def test_every_api_names_them_in_its_own_way(usage: dict[str, Any], counts: Usage) -> None:
     """Prompt tokens hold the cached ones in all of them, also where the engine told them apart."""
     assert from_json(usage) == counts
+
+
+@pytest.mark.parametrize("completion", [{}, {"completion_tokens": 0}, {"completion_tokens": None}])
+@pytest.mark.parametrize("prompt", [{"prompt_tokens": 7, "total_tokens": 7}, {"total_tokens": 7}])
+def test_where_nothing_is_generated_the_prompt_is_all(
+    prompt: dict[str, Any], completion: dict[str, Any]
+) -> None:
+    """An embedding's counts are exact without a completion; an answer's are not."""
+    usage = {**prompt, **completion}
+    assert from_json(usage, generates=False) == Usage(7)
+    assert in_answer(answer(usage), generates=False) == Usage(7)
+    assert at_top(answer(usage), generates=False) == Usage(7)
+    if not completion:
+        assert from_json(usage) is None
 
 
 @pytest.mark.parametrize("usage", [{"type": "duration", "seconds": 9}, {}, {"cached_tokens": 4}, {"cost": 1}])
@@ -194,4 +239,4 @@ def test_at_the_top_only_the_answers_own_counts() -> None:
     assert at_top(json.dumps({"usage": RESPONSE, "tools": [own], "z": own}).encode()) == Usage(7, 4, 3, 2)
     assert at_top(json.dumps({"tools": [own]}).encode()) is None
     assert at_top(b"[]") is None
-    assert at_top(b'{"x": -Infinity, "usage": {"input_tokens": 7}}') == Usage(7)
+    assert at_top(b'{"x": -Infinity, "usage": {"input_tokens": 7, "output_tokens": 3}}') == Usage(7, 0, 3)
