@@ -34,10 +34,17 @@ class Shell:
         self.data_dir = folder / "data"
         self.alice = self.bob = ""
 
-    def run(
-        self, *words: str, out: int | TextIO = subprocess.PIPE, **environ: str
-    ) -> subprocess.CompletedProcess[str]:
+    def run(self, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
         """`gateway usage …`, whatever its exit code. A variable without a value is not there at all."""
+        return self._run(words, subprocess.PIPE, environ)
+
+    def run_into(self, out: TextIO, *words: str) -> subprocess.CompletedProcess[str]:
+        """The same, what it prints going there."""
+        return self._run(words, out, {})
+
+    def _run(
+        self, words: tuple[str, ...], out: int | TextIO, environ: dict[str, str]
+    ) -> subprocess.CompletedProcess[str]:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("GATEWAY_")}
         own = {
             "GATEWAY_BUDGETS__TIMEZONE": "Europe/Berlin",
@@ -164,7 +171,7 @@ def test_what_cannot_be_meant_is_refused_in_one_line(shell: Shell, words: tuple[
 def test_output_that_finds_no_room_is_told_in_a_line(shell: Shell) -> None:
     """No traceback, and an exit code for scripts."""
     with Path("/dev/full").open("w", encoding="utf-8") as full:
-        done = shell.run("--json", out=full)
+        done = shell.run_into(full, "--json")
     assert (done.returncode, done.stderr) == (
         1, "gateway: the output cannot be written: No space left on device.\n",
     )  # fmt: skip
