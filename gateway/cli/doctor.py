@@ -59,6 +59,7 @@ def doctor(
     """
     from gateway.doctor.checks import diagnose
     from gateway.doctor.look.gather import Wishes, gather
+    from gateway.planner.parsers import of_name
 
     chosen: set[Stage] = set()
     chosen |= {"before"} if before or not running else set()
@@ -74,6 +75,8 @@ def doctor(
         seconds=seconds,
         before="before" in chosen,
         running="running" in chosen,
+        sizes=_published,
+        parsers=of_name,
     )
     found = diagnose(gather(wishes, os.environ), frozenset(chosen))
     if as_json:
@@ -81,6 +84,14 @@ def doctor(
     else:
         _print(found)
     raise typer.Exit(1 if any(finding.severity == "error" for finding in found) else 0)
+
+
+def _published(model: str) -> int | None:
+    """The size of a model that the planner knows: its room and the doctor's do not know each other."""
+    from gateway.planner import catalogue
+
+    entry = catalogue.find(model)
+    return entry.weights.bytes if entry else None
 
 
 def _print(found: Sequence["Finding"]) -> None:

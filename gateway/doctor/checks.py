@@ -103,7 +103,12 @@ CHECKS: tuple[Check, ...] = (
     Check("secrets", "Secrets", "before", lambda e: secrets.files(seen(e.secrets))),
     Check("data-dir", "Data folder", "before", lambda e: files.data_dir(seen(e.data_dir))),
     Check("settings", "Configuration", "before", lambda e: files.settings(seen(e.configuration))),
-    Check("profile", "Flags of the engine", "before", lambda e: profile.flags(seen(e.profile), e.machine)),
+    Check(
+        "profile",
+        "Flags of the engine",
+        "before",
+        lambda e: profile.flags(seen(e.profile), e.machine, e.compose),
+    ),
     Check("parsers", "Parsers of the engine", "before", lambda e: profile.parsers(seen(e.profile))),
     Check(
         "served-model-name",
@@ -115,7 +120,7 @@ CHECKS: tuple[Check, ...] = (
         "max-inflight",
         "Calls in flight",
         "before",
-        lambda e: together.in_flight(seen(e.profile), seen(e.configuration), e.machine),
+        lambda e: together.in_flight(seen(e.profile), seen(e.configuration), e.machine, e.compose),
     ),
     Check(
         "keep-alive",
@@ -152,7 +157,7 @@ CHECKS: tuple[Check, ...] = (
         "batch-room",
         "max-num-seqs and the KV cache",
         "running",
-        lambda e: _each(lambda one: concurrency.room(one, e.profile, e.watched))(e),
+        lambda e: _each(lambda one: concurrency.room(one, e.profile, e.watched, e.machine, e.compose))(e),
     ),
     Check(
         "preemptions",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from gateway.doctor.exposition import Exposition
 from gateway.doctor.finding import NOT_ASKED, Unseen
@@ -24,14 +24,14 @@ class Published:
 class Service:
     """One service of the compose files, with the variables filled in.
 
-    `cards`: which of the host's NVIDIA cards it gets, counted from 0; None: all, or that is not told.
+    `cards`: which of the host's NVIDIA cards it gets, counted from 0; None: all. Names are not resolved.
     """
 
     name: str
     image: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     published: tuple[Published, ...] = ()
-    cards: tuple[int, ...] | None = None
+    cards: tuple[int, ...] | Unseen | None = None
 
 
 @dataclass(frozen=True)
@@ -74,12 +74,33 @@ class Memory:
     swap_free: int
 
 
+class Parsers(Protocol):
+    """What vLLM reads a model's answers with; `reasoning` is None for one that does not think."""
+
+    @property
+    def tools(self) -> str:
+        """Its calls of tools."""
+
+    @property
+    def reasoning(self) -> str | None:
+        """Its thoughts."""
+
+
 @dataclass(frozen=True)
 class Profile:
-    """The engine's flags, with dashes: of a file for `vllm serve --config`, or as its log tells them."""
+    """The engine's flags, with dashes: of a file for `vllm serve --config`, or as its log tells them.
+
+    `parsers`: those that fit the model, where its name tells.
+    """
 
     flags: Mapping[str, Any]
     file: Path | None = None
+    parsers: Parsers | None = None
+
+    @property
+    def model(self) -> str:
+        """The model, by whichever flag names it; empty if none does."""
+        return str(self.flags.get("model") or self.flags.get("model-tag") or "")
 
     @property
     def place(self) -> str:
@@ -109,37 +130,48 @@ class Configuration:
 
 @dataclass(frozen=True)
 class Port:
-    """A port that we listen on, by the name of its setting. `owner` has it now; empty: nobody."""
+    """A port by its setting's name. `owner` has it now, or nobody; `moves`: `make up` takes a free one."""
 
     number: int
     setting: str
     owner: str = ""
     ours: bool = False
+    moves: bool = False
 
 
 @dataclass(frozen=True)
 class Disk:
-    """Room for the weights, in bytes. `there`: the model lies in the cache already."""
+    """Room for the weights, in bytes. `there`: the model lies in the cache, or in its folder, already.
+
+    `local`: `model` is a folder, and `missing` says why it will not do. `known_bytes`: as the model's makers
+    say, None where only its name tells.
+    """
 
     folder: Path
     free_bytes: int
-    there: bool
+    there: bool | Unseen
     model: str
     image_there: bool
+    local: bool = False
+    missing: str = ""
+    known_bytes: int | None = None
 
 
 @dataclass(frozen=True)
 class Hub:
     """What the model hub said when it was asked for the model without and with the token.
 
-    `gated` is None where the answer does not tell; `access` is the status with the token, 0 without one.
+    `gated` is None where the answer does not tell; `status` is that without the token, `access` that with it,
+    0 for none. `local`: the model is a folder, and was not asked for.
     """
 
     model: str
     gated: bool | None
     token: bool
     access: int
-    there: bool
+    there: bool | Unseen
+    status: int = 0
+    local: bool = False
 
 
 @dataclass(frozen=True)
@@ -173,12 +205,13 @@ class SecretFile:
 
 @dataclass(frozen=True)
 class DataDir:
-    """Where the gateway keeps its databases; `trouble` says why it cannot be written to."""
+    """Where the gateway keeps its databases; `trouble`: why it cannot be written to; `there`: it is made."""
 
     folder: Path
     trouble: str
     filesystem: str
     free_bytes: int
+    there: bool = True
 
 
 @dataclass(frozen=True)

@@ -221,6 +221,8 @@ def test_on_a_box(tmp_path: Path) -> None:
     box.has_gpus("NVIDIA GeForce RTX 5090, 32607, 500, 570.124.06")
     box.set_up()
     box.runs("gateway", "caddy")
+    asked = {"resources": {"reservations": {"devices": [{"capabilities": ["gpu"], "count": 1}]}}}
+    box.say("stack.json", {"name": "box", "services": {"vllm": {"image": "vllm", "deploy": asked}}})
     told = doctor(box.folder, {**box.environ(), "HOME": str(tmp_path)}, "--json", "--seconds", "0")
     assert told.severity("docker") == told.severity("compose") == told.severity("gpu-in-docker") == "ok"
     assert told.severity("driver") == "error"
@@ -239,6 +241,16 @@ def test_a_box_whose_engine_is_open_to_all(tmp_path: Path) -> None:
     told = doctor(box.folder, {**box.environ(), "HOME": str(tmp_path)}, "--json", "--before")
     [finding] = told.findings["published-ports"]
     assert (finding["severity"], "127.0.0.1:8000:8000" in finding["mend"]) == ("error", True)
+
+
+def test_what_the_planner_knows(tmp_path: Path) -> None:
+    """Sizes and parsers are those of `gateway plan`."""
+    file = tmp_path / "mine.yaml"
+    file.write_text("model: openai/gpt-oss-120b\n")
+    named = ("--json", "--before", "--profile", str(file))
+    told = doctor(tmp_path, {"PATH": str(tmp_path), "HOME": str(tmp_path)}, *named)
+    assert "65 GB of weights (by the catalogue)" in told.findings["disk"][0]["evidence"]
+    assert "tool-call-parser: openai" in told.findings["parsers"][0]["mend"]
 
 
 def test_every_option_is_documented() -> None:

@@ -47,7 +47,7 @@ MESSAGES: dict[str, tuple[str, str, str]] = {
         "GiB KV cache is "
         "needed, which is larger than the available KV cache memory (2.0 GiB). Try increasing",
         "error",
-        "max-model-len: 8192",
+        "no max-model-len fits",
     ),
     "no memory for the cache": (
         "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when",

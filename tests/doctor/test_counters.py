@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from gateway.doctor.evidence import Ready, Scrape, Watched
 from gateway.doctor.finding import Unseen
 from gateway.doctor.look import counters
@@ -73,3 +75,20 @@ def test_hub() -> None:
     found, _ = counters.hub("http://h", "a/b", "", web({"http://h/api/models/a/b": {"gated": False}}), told)
     assert (found.gated, found.access) == (False, 0)
     assert counters.hub("http://h", "a/b", "", web({}), told)[0].gated is None
+
+
+@pytest.mark.parametrize("model", ["/weights/My-Model", "./mine", "~/mine", "a/b/c"])
+def test_the_hub_is_asked_for_no_folder(model: str) -> None:
+    """What lies on this machine is nobody else's business."""
+
+    def fetch(url: str) -> Answer:
+        raise AssertionError(url)
+
+    found, _ = counters.hub("http://h", model, "hf_x", fetch, fetch)
+    assert (found.local, found.gated) == (True, None)
+
+
+def test_what_the_hub_answered_is_kept() -> None:
+    """A model that it does not know is no hub that is silent."""
+    found, _ = counters.hub("http://h", "a/b", "", lambda _: Answer(404, "{}"), lambda _: Answer(404, ""))
+    assert (found.status, found.gated) == (404, None)

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -98,26 +97,6 @@ def test_stack() -> None:
     }
     assert isinstance(stack.compose(docker({})), Unseen)
     assert isinstance(stack.compose(docker({"compose config": "no JSON"})), Unseen)
-
-
-@pytest.mark.parametrize(
-    ("device", "cards"),
-    [
-        ({"count": 1}, (0,)),
-        ({"count": 2}, (0, 1)),
-        ({"count": -1}, None),
-        ({"device_ids": ["1"]}, (1,)),
-        ({"device_ids": ["GPU-6d1b"]}, None),
-        ({}, None),
-    ],
-)
-def test_which_cards_the_engine_gets(device: dict[str, Any], cards: tuple[int, ...] | None) -> None:
-    """As `docker compose config` tells them: `all` is -1; of names nothing is known."""
-    devices = [{"driver": "nvidia", "capabilities": ["gpu"], **device}]
-    told = {"services": {"vllm": {"deploy": {"resources": {"reservations": {"devices": devices}}}}}}
-    found = stack.compose(docker({"compose config": json.dumps(told)}))
-    assert not isinstance(found, Unseen)
-    assert found.services["vllm"].cards == cards
 
 
 def test_containers() -> None:

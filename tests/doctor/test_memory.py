@@ -7,12 +7,12 @@ import pytest
 
 from gateway.doctor.before import cards, memory
 from gateway.doctor.evidence import Compose, Holder, Memory, Service
-from gateway.doctor.finding import NOT_ASKED, NotLookedError
+from gateway.doctor.finding import NOT_ASKED, NotLookedError, Unseen
 from gateway.doctor.machine import Gpu
 from tests.doctor.evidence import RTX_3090, SPARK, machine, only, profile, severities
 
 
-def compose(given: tuple[int, ...] | None) -> Compose:
+def compose(given: tuple[int, ...] | Unseen | None) -> Compose:
     """A stack whose engine gets these cards."""
     return Compose("vllm-gateway", {"vllm": Service("vllm", cards=given)})
 
@@ -88,6 +88,12 @@ def test_each_card_that_the_engine_uses() -> None:
         ({"tensor_parallel_size": 2, "pipeline_parallel_size": 2}, None, "there are 2 cards here"),
         ({}, (2,), "device_ids"),
         ({"tensor_parallel_size": "two"}, (0,), None),
+        ({"tensor_parallel_size": 2, "nnodes": 2}, (0,), None),
+        ({"tensor_parallel_size": 4, "nnodes": 2}, (0,), "count: 2"),
+        ({"data_parallel_size": 2, "data_parallel_size_local": 1}, (0,), None),
+        ({"data_parallel_size": 4, "data_parallel_size_local": 2}, (0,), "count: 2"),
+        ({"data_parallel_size": 2, "data_parallel_size_local": 1, "nnodes": 2}, (0,), None),
+        ({"data_parallel_size": 8, "data_parallel_rank": 3}, (0,), None),
     ],
 )
 def test_as_many_cards_as_the_flags_spread_the_model_over(
@@ -97,6 +103,27 @@ def test_as_many_cards_as_the_flags_spread_the_model_over(
     finding = only(cards.enough(machine(gpus=(RTX_3090, RTX_3090)), profile(**flags), compose(given)))
     assert finding.severity == ("ok" if mend is None else "error")
     assert mend is None or mend in finding.mend
+
+
+def test_cards_of_other_machines() -> None:
+    """What Ray does with them is not seen from here."""
+    spread = profile(tensor_parallel_size=2, distributed_executor_backend="ray")
+    with pytest.raises(NotLookedError, match="Ray"):
+        list(cards.enough(machine(), spread, NOT_ASKED))
+
+
+@pytest.mark.parametrize("given", [(3,), Unseen("the engine's cards are named, not counted")])
+def test_cards_that_are_not_known(given: tuple[int, ...] | Unseen) -> None:
+    """Nothing is said of the free memory of one that is not here, or of another in its place."""
+    with pytest.raises(NotLookedError, match=r"not here|not counted"):
+        list(memory.gpu_memory(machine(), profile(), NOT_ASKED, compose(given), engine_runs=False))
+
+
+def test_a_card_with_nothing_left() -> None:
+    """A share that holds no model is no mend."""
+    full = machine(gpus=(replace(RTX_3090, used=24_200),))
+    finding = only(memory.gpu_memory(full, profile(), NOT_ASKED, NOT_ASKED, engine_runs=False))
+    assert finding.mend == "nvidia-smi shows who uses it; stop that"
 
 
 def test_without_a_card_nothing_is_compared() -> None:

@@ -14,8 +14,8 @@ from gateway.doctor import checks
 from gateway.doctor.checks import CHECKS, diagnose
 from gateway.doctor.evidence import Evidence
 from gateway.doctor.exposition import parsed
-from gateway.doctor.finding import Finding, Unseen
-from gateway.doctor.look import counters, files, host, machine, stack, web
+from gateway.doctor.finding import Finding, Unseen, seen
+from gateway.doctor.look import counters, files, host, machine, site, stack, web
 from gateway.doctor.look.programs import SILENT, docker_in
 from gateway.doctor.look.tried import tried
 from gateway.doctor.look.web import Answer
@@ -63,6 +63,25 @@ def test_files_that_do_not_end(tmp_path: Path) -> None:
     assert isinstance(files.log(tmp_path / "pipe"), Unseen)
     assert isinstance(files.profile(tmp_path), Unseen)
     assert files.secrets(tmp_path, {"GATEWAY_SECRET_FILE": str(tmp_path / "pipe")}) == ()
+    assert files.line(tmp_path / "pipe") == ""
+    os.mkfifo(tmp_path / ".env")
+    assert site.find(tmp_path, {}).variables == {}
+    piped = files.configuration(None, {"GATEWAY_SECRET_FILE": str(tmp_path / "pipe")})
+    assert isinstance(piped, Unseen)
+    assert isinstance(web.direct(ca_file=str(tmp_path / "pipe"))("https://127.0.0.1:1"), Unseen)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "large"])
+def test_settings_that_do_not_end(tmp_path: Path, kind: str) -> None:
+    """They are not read: what is in the way is said."""
+    file = {"device": Path("/dev/zero")}.get(kind, tmp_path / "gateway.toml")
+    if kind == "pipe":
+        os.mkfifo(file)
+    elif kind == "large":
+        file.write_bytes(b"#" * (2 << 20))
+    read = seen(files.configuration(None, {"GATEWAY_CONFIG": str(file)}))
+    assert read.settings is None
+    assert str(file) in read.problems[0]
 
 
 def test_a_look_that_breaks() -> None:
@@ -104,6 +123,13 @@ def test_counters_that_are_no_numbers() -> None:
     assert parsed("a NaN\na 2\n").sum("a") == 2
 
 
+def test_counters_of_one_endless_line() -> None:
+    """Two hundred thousand labels would keep the parser busy for a minute."""
+    line = "a{" + ",".join(f'l{number}="v"' for number in range(200_000)) + "} 1\n"
+    with pytest.raises(ValueError, match="a line of more than"):
+        parsed(f"b 2\n{line}")
+
+
 @contextmanager
 def address(*, pause: float) -> Iterator[str]:
     """One that never stops sending: much at once, or by drops."""
@@ -131,11 +157,13 @@ def address(*, pause: float) -> Iterator[str]:
         server.server_close()
 
 
-@pytest.mark.parametrize(("pause", "said"), [(0.0, "more than 4 MiB"), (0.02, "has not ended")])
-def test_an_address_that_does_not_end(pause: float, said: str) -> None:
+@pytest.mark.parametrize(
+    ("pause", "seconds", "said"), [(0.0, 30.0, "more than 4 MiB"), (0.02, 1.0, "has not ended")]
+)
+def test_an_address_that_does_not_end(pause: float, seconds: float, said: str) -> None:
     """It is left."""
     with address(pause=pause) as url:
-        found = web.direct(seconds=0.2)(url)
+        found = web.direct(seconds=seconds)(url)
     assert isinstance(found, Unseen)
     assert said in found.why
 

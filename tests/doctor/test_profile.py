@@ -1,5 +1,6 @@
 """The engine's flags: against each other, the card, the gateway's settings."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,11 @@ from deploy.box.places import Places
 from deploy.box.profiles import known
 from gateway.doctor.before import profile as judges
 from gateway.doctor.before import together
-from gateway.doctor.evidence import Profile
+from gateway.doctor.evidence import Compose, Profile, Service
 from gateway.doctor.finding import NOT_ASKED, NotLookedError, Unseen
 from gateway.doctor.look import files
-from gateway.doctor.machine import Machine
+from gateway.doctor.machine import Gpu, Machine
+from gateway.planner.parsers import of_name
 from tests.doctor.evidence import (
     RTX_3090,
     RTX_5090,
@@ -59,6 +61,49 @@ def test_flags_that_are_well() -> None:
     assert severities(judges.flags(profile(model="a/b", max_num_seqs=64), SPARK)) == ["ok"]
 
 
+@pytest.mark.parametrize(
+    "flags",
+    [
+        {"attention_backend": "flashinfer"},
+        {"attention_config": {"backend": "FLASHINFER"}},
+        {"attention_config.backend": "FLASHINFER"},
+    ],
+)
+def test_fp8_by_flashinfer(flags: dict[str, Any]) -> None:
+    """It has the kernels that Triton lacks on an RTX 3090."""
+    assert severities(judges.flags(profile(model="a/b", kv_cache_dtype="fp8", **flags), FOR_3090)) == ["ok"]
+
+
+def given(cards: tuple[int, ...] | Unseen) -> Compose:
+    """A stack whose engine gets these."""
+    return Compose("box", {"vllm": Service("vllm", cards=cards)})
+
+
+NAMED = Unseen("the engine's cards are named, not counted")
+LARGE = Gpu("NVIDIA RTX PRO 6000", 97_887, 300, (580,))
+
+
+def test_flags_are_judged_by_the_card_that_the_engine_gets() -> None:
+    """The first of the machine may be another."""
+    two, fp8 = machine(gpus=(RTX_3090, RTX_5090)), profile(model="a/b", kv_cache_dtype="fp8")
+    assert severities(judges.flags(fp8, two, given((1,)))) == ["ok"]
+    assert severities(judges.flags(fp8, two, given((0,)))) == ["error"]
+    for unknown in (given(NAMED), given((3,))):
+        assert severities(judges.flags(fp8, two, unknown)) == ["skipped", "ok"]
+        refused = judges.flags(profile(model="a/b", swap_space=4), two, unknown)
+        assert severities(refused) == ["error", "skipped"]
+
+
+def test_in_flight_by_the_card_that_the_engine_gets(tmp_path: Path) -> None:
+    """vLLM's own number of requests is four times as large on a large one."""
+    two = machine(gpus=(RTX_3090, LARGE))
+    settings = configuration(tmp_path, f"{QWEN}max_inflight = 1024\n")
+    assert severities(together.in_flight(profile(), settings, two, given((1,)))) == ["ok"]
+    assert severities(together.in_flight(profile(), settings, two, given((0,)))) == ["warning"]
+    with pytest.raises(NotLookedError, match="not counted"):
+        list(together.in_flight(profile(), settings, two, given(NAMED)))
+
+
 @pytest.mark.parametrize("name", known(Places()))
 def test_shipped_profiles_are_well(name: str, tmp_path: Path) -> None:
     """No check has anything to say of what we ship, on the card that it is for."""
@@ -68,7 +113,7 @@ def test_shipped_profiles_are_well(name: str, tmp_path: Path) -> None:
     settings = (Places().profiles / "gateway" / f"{name}.toml").read_text()
     found = [
         *judges.flags(shipped, looked),
-        *judges.parsers(shipped),
+        *judges.parsers(replace(shipped, parsers=of_name(shipped.model))),
         *together.served_names(shipped, configuration(tmp_path, settings)),
         *together.in_flight(shipped, configuration(tmp_path, settings), looked),
     ]
@@ -88,12 +133,21 @@ def test_tool_parser(flags: dict[str, Any], found: list[str]) -> None:
     assert severities(judges.parsers(profile(model="meta/plain-7B", **flags))) == found
 
 
-def test_parsers_fit_the_family() -> None:
-    """What is advised is what the family writes."""
-    tools, reasoning = judges.parsers(profile(model="Qwen/Qwen3.5-35B-A3B-FP8"))
-    assert "tool-call-parser: qwen3_xml" in tools.mend
-    assert "reasoning-parser: qwen3" in reasoning.mend
-    assert severities(judges.parsers(profile(model="openai/gpt-oss-20b"))) == ["warning"]
+@pytest.mark.parametrize(
+    ("model", "tools", "reasoning"),
+    [
+        ("Qwen/Qwen3.5-35B-A3B-FP8", "qwen3_xml", "qwen3"),
+        ("Qwen/Qwen3-Coder-30B-A3B-Instruct", "qwen3_coder", None),
+        ("openai/gpt-oss-20b", "openai", None),
+        ("team/secret-model", "hermes, or the model's own", None),
+    ],
+)
+def test_parsers_fit_the_family(model: str, tools: str, reasoning: str | None) -> None:
+    """What is advised is what `gateway plan` writes."""
+    asked = replace(profile(model=model), parsers=of_name(model))
+    found = {finding.mend for finding in judges.parsers(asked)}
+    wanted = {f"enable-auto-tool-choice: true and tool-call-parser: {tools} (in /box/mine.yaml)"}
+    assert found == wanted | ({f"reasoning-parser: {reasoning} (in /box/mine.yaml)"} if reasoning else set())
 
 
 def test_served_model_name(tmp_path: Path) -> None:
@@ -122,6 +176,24 @@ def test_in_flight_over_two_engines(tmp_path: Path) -> None:
     two = '[[models]]\nid = "q"\nengines = ["http://a:1", "http://b:1"]\nmax_inflight = 128\n'
     found = together.in_flight(profile(max_num_seqs=64), configuration(tmp_path, two), machine())
     assert severities(found) == ["ok"]
+    short = only(together.in_flight(profile(max_num_seqs=16), configuration(tmp_path, two), machine()))
+    assert short.mend == "max_inflight = 32 in gateway.toml, or max-num-seqs: 64 in /box/mine.yaml"
+
+
+@pytest.mark.parametrize(
+    ("flags", "severity"),
+    [
+        ({}, "ok"),
+        ({"data_parallel_external_lb": True, "data_parallel_rank": 0}, "warning"),
+        ({"data_parallel_size_local": 1, "data_parallel_hybrid_lb": True}, "warning"),
+        ({"data_parallel_size_local": 1, "data_parallel_start_rank": 1}, "warning"),
+    ],
+)
+def test_in_flight_over_ranks(tmp_path: Path, flags: dict[str, Any], severity: str) -> None:
+    """Each data parallel rank runs max-num-seqs; with a balancer before them, each has its own address."""
+    settings = configuration(tmp_path, f"{QWEN}max_inflight = 32\n")
+    ranks = profile(max_num_seqs=16, data_parallel_size=2, **flags)
+    assert only(together.in_flight(ranks, settings, machine())).severity == severity
 
 
 def test_nothing_to_compare_without_models(tmp_path: Path) -> None:
@@ -153,6 +225,14 @@ def test_keep_alive(tmp_path: Path, ours: int, environment: dict[str, str] | Uns
     assert finding.severity == severity
     assert ("VLLM_HTTP_TIMEOUT_KEEP_ALIVE" in finding.mend) == (severity != "ok")
     assert ("since it cannot be seen" in finding.evidence) == (environment is ASSUMED)
+
+
+def test_keep_alive_that_the_settings_take(tmp_path: Path) -> None:
+    """None of zero: an engine that keeps a second must keep longer."""
+    finding = only(
+        together.keep_alive(configuration(tmp_path, QWEN), {"VLLM_HTTP_TIMEOUT_KEEP_ALIVE": "1"}, NOT_ASKED)
+    )
+    assert finding.mend == "VLLM_HTTP_TIMEOUT_KEEP_ALIVE=8 in the engine's environment"
 
 
 def test_keep_alive_of_another_server(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # `make up` imports this, and needs no settings for it
     from gateway.doctor.evidence import Compose, Holder, Memory, Profile
 
 DEFAULT_SHARE = 0.92  # vLLM's gpu-memory-utilization where nothing is said (config/cache.py)
+LEAST_SHARE = 0.1  # what is less holds no model worth its card
 # On a GB10 hosts froze at 0.70 in profiling (vllm-project/vllm#46307), and newer kernels leave 102 of
 # 121.7 GiB free.
 MOST_OF_UNIFIED = 0.8
@@ -30,11 +31,10 @@ def too_little(gpu: Gpu, total: int, free: int, share: float, profile: str, file
             f"{gpu.name} has {free / 1024:.1f} GiB free, and the profile {profile} takes "
             f"{share * total / 1024:.1f}"
         )
-        fits = max(0.05, int((free / total - 0.02) * 100) / 100)
-        mend = (
-            f"nvidia-smi shows who uses it; stop that, or lower gpu-memory-utilization in {file} to "
-            f"{fits:.2f}"
-        )
+        fits = int((free / total - 0.02) * 100) / 100
+        mend = "nvidia-smi shows who uses it; stop that"
+        if fits >= LEAST_SHARE:
+            mend += f", or lower gpu-memory-utilization in {file} to {fits:.2f}"
         if gpu.memory is None:
             mend += (
                 "; the page cache counts with older engines: sync; echo 3 | sudo tee /proc/sys/vm/drop_caches"

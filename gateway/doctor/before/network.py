@@ -15,13 +15,23 @@ def ports(wanted: Sequence[Port]) -> Iterator[Finding]:
     taken = [port for port in wanted if port.owner and not port.ours]
     for port in taken:
         title = f"Port {port.number} is taken by {port.owner}"
-        mend = (
-            f"sudo ss -ltnp 'sport = :{port.number}' shows more; stop it, or choose another: {port.setting}=…"
-        )
-        yield Finding(check, "error", title, f"{port.setting} wants {port.number}", mend)
+        shows = f"sudo ss -ltnp 'sport = :{port.number}' shows more"
+        evidence = f"{port.setting} wants {port.number}"
+        if port.moves:
+            mend = f"make up takes the next free one and says which; {shows}"
+            yield Finding(check, "hint", title, evidence, mend)
+        else:
+            mend = f"{shows}; stop it, or choose another: {port.setting}={_another(port, wanted)}"
+            yield Finding(check, "error", title, evidence, mend)
     if not taken:
         told = (f"{port.number} {'ours' if port.ours else 'free'}" for port in wanted)
         yield Finding(check, "ok", "Ports", ", ".join(told))
+
+
+def _another(port: Port, wanted: Sequence[Port]) -> int:
+    """One that no other setting has."""
+    ours = {one.number for one in wanted}
+    return next((number for number in range(port.number + 1, 65_536) if number not in ours), 8090)
 
 
 def published(compose: Compose | Unseen, containers: Sequence[Container] | Unseen) -> Iterator[Finding]:

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from gateway.doctor.evidence import Profile
-from gateway.doctor.finding import Finding, Unseen
+from gateway.doctor.before import cards
+from gateway.doctor.evidence import Compose, Profile
+from gateway.doctor.finding import NOT_ASKED, Finding, NotLookedError, Severity, Unseen
 from gateway.doctor.machine import Gpu, Machine, memory
 
 # vLLM ends with "unrecognized arguments" on these; what stands for them now, as of 0.32.
@@ -16,42 +17,37 @@ REMOVED = {
     "use-v2-block-manager": "leave it out",
     "num-scheduler-steps": "leave it out: scheduling is asynchronous by itself",
 }
+Trouble = tuple[Severity, str, str, str]  # its severity, title, evidence and mend
 LARGE_DEVICE_MIB = 70 * 1024  # from there on vLLM takes 1,024 for max-num-seqs: engine/arg_utils.py
 # Cards without an fp8e4nv type in Triton (vllm-project/vllm#26431): before sm_89.
 WITHOUT_FP8 = re.compile(r"RTX 30\d\d|RTX A\d|\bA(10|16|30|40|100)\b|RTX 20|\bV100|\bT4\b")
 FP8_CACHES = frozenset({"fp8", "fp8_e4m3"})
-# Families that think before they answer, and the parser that keeps that out of the answer.
-THINKING = (
-    (r"qwen3(?!.*(instruct|coder|embedding|reranker))", "qwen3"),
-    (r"qwq|deepseek-r1", "deepseek_r1"),
-    (r"glm-4\.[5-7]", "glm45"),
-    (r"nemotron-3", "nemotron_v3"),
-    (r"gemma-4", "gemma4"),
-)
-# The form in which a family writes its calls of tools.
-TOOLS = (
-    (r"qwen3\.\d|qwen3-next", "qwen3_xml"),
-    (r"qwen3-coder", "qwen3_coder"),
-    (r"gpt-oss", "openai"),
-    (r"gemma-4", "gemma4"),
-    (r"llama-3", "llama3_json"),
-    (r"mistral|ministral|devstral", "mistral"),
-    (r"glm-4", "glm45"),
-)
+HALF_WITHOUT_FP8 = "int8_per_token_head"
+USUAL_TOOLS = "hermes"  # what most families write that are not known by name
 
 
-def flags(profile: Profile, machine: Machine | Unseen) -> Iterator[Finding]:
-    """Flags that the engine would refuse, or that its card cannot."""
+def flags(
+    profile: Profile, machine: Machine | Unseen, compose: Compose | Unseen = NOT_ASKED
+) -> Iterator[Finding]:
+    """Flags that the engine would refuse, or that the first of its cards cannot."""
     check, place = "profile", profile.place
-    troubles = [*_refused(profile), *(_of_card(profile, machine) if isinstance(machine, Machine) else ())]
+    troubles, unknown = list(_refused(profile)), None
+    if isinstance(machine, Machine) and machine.gpus:
+        try:
+            troubles += _of_card(profile, machine, cards.used(machine, profile, compose)[0])
+        except NotLookedError as lacking:
+            unknown = lacking.unseen
     for severity, title, evidence, mend in troubles:
         yield Finding(check, severity, title, evidence, f"{mend} (in {place})")
+    if unknown:
+        why = f"not looked at, because {unknown.why}"
+        yield Finding(check, "skipped", "Flags against the engine's card", why, unknown.mend)
     if not troubles:
-        model = profile.flags.get("model") or profile.flags.get("model-tag") or "no model named"
+        model = profile.model or "no model named"
         yield Finding(check, "ok", "The engine's flags go together", f"{place}: {model}")
 
 
-def _refused(profile: Profile) -> Iterator[tuple[str, str, str, str]]:
+def _refused(profile: Profile) -> Iterator[Trouble]:
     for flag in REMOVED.keys() & profile.flags.keys():
         yield "error", f"vLLM has no flag {flag} any more and does not start with it", flag, REMOVED[flag]
     if profile.file and not profile.flags.get("model"):
@@ -70,10 +66,7 @@ def _refused(profile: Profile) -> Iterator[tuple[str, str, str, str]]:
         yield "hint", title, "enable-prefix-caching: false", "enable-prefix-caching: true"
 
 
-def _of_card(profile: Profile, machine: Machine) -> Iterator[tuple[str, str, str, str]]:
-    if not machine.gpus:
-        return
-    gpu = machine.gpus[0]
+def _of_card(profile: Profile, machine: Machine, gpu: Gpu) -> Iterator[Trouble]:
     total, _ = memory(machine, gpu)
     if total >= LARGE_DEVICE_MIB and profile.number("max-num-seqs") is None:
         title = "vLLM takes 1,024 requests at once on so much memory: large graphs, and all of them slow"
@@ -81,11 +74,36 @@ def _of_card(profile: Profile, machine: Machine) -> Iterator[tuple[str, str, str
     yield from _of_cache(profile, gpu)
 
 
-def _of_cache(profile: Profile, gpu: Gpu) -> Iterator[tuple[str, str, str, str]]:
+def small_cache(profile: Profile, machine: Machine | Unseen, compose: Compose | Unseen) -> str:
+    """The type that halves the KV cache on the engine's card; empty where it is halved already."""
+    if str(profile.flags.get("kv-cache-dtype") or "auto") not in {"auto", "bfloat16", "float16"}:
+        return ""
+    if isinstance(machine, Unseen) or not machine.gpus:
+        return "fp8"
+    try:
+        used = cards.used(machine, profile, compose)
+    except NotLookedError:
+        used = list(machine.gpus)
+    lacks = any(WITHOUT_FP8.search(gpu.name) for gpu in used) and not _by_flashinfer(profile)
+    return HALF_WITHOUT_FP8 if lacks else "fp8"
+
+
+def _by_flashinfer(profile: Profile) -> bool:
+    """Whether attention is computed by FlashInfer, which has fp8 kernels for these cards too."""
+    config = profile.flags.get("attention-config")
+    backend = profile.flags.get("attention-backend") or profile.flags.get("attention-config.backend")
+    if isinstance(config, dict):
+        backend = backend or config.get("backend")
+    return str(backend).lower() == "flashinfer"
+
+
+def _of_cache(profile: Profile, gpu: Gpu) -> Iterator[Trouble]:
     cache = str(profile.flags.get("kv-cache-dtype", "auto"))
-    if cache in FP8_CACHES and WITHOUT_FP8.search(gpu.name):
+    if cache in FP8_CACHES and WITHOUT_FP8.search(gpu.name) and not _by_flashinfer(profile):
         title = f"{gpu.name} has no fp8e4nv in Triton: an fp8 cache does not start there"
-        mend = "kv-cache-dtype: auto, or int8_per_token_head for half the memory"
+        mend = (
+            f"kv-cache-dtype: auto, {HALF_WITHOUT_FP8} for half the memory, or attention-backend: flashinfer"
+        )
         yield "error", title, f"kv-cache-dtype {cache}", mend
     if profile.number("kv-cache-memory-bytes") and profile.number("gpu-memory-utilization") is None:
         title = "The size of the cache is fixed, and the start still asks for 0.92 of the memory to be free"
@@ -94,11 +112,11 @@ def _of_cache(profile: Profile, gpu: Gpu) -> Iterator[tuple[str, str, str, str]]
 
 
 def parsers(profile: Profile) -> Iterator[Finding]:
-    """Whether tools and thinking are read out of the model's text."""
+    """Whether tools and thinking are read out of the model's text, by what fits it."""
     check, place, found = "parsers", profile.place, profile.flags
-    model = str(found.get("model") or found.get("model-tag") or "").lower()
+    model = profile.model
     tools, tool_parser = found.get("enable-auto-tool-choice"), found.get("tool-call-parser")
-    fitting = next((parser for family, parser in TOOLS if re.search(family, model)), "hermes")
+    fitting = profile.parsers.tools if profile.parsers else f"{USUAL_TOOLS}, or the model's own"
     troubles = False
     if tools and not tool_parser:
         troubles = True
@@ -109,7 +127,7 @@ def parsers(profile: Profile) -> Iterator[Finding]:
         title = 'Calls with tools are refused: "auto" tool choice requires a tool parser'
         mend = f"enable-auto-tool-choice: true and tool-call-parser: {fitting} (in {place})"
         yield Finding(check, "warning", title, f"{place} sets neither", mend)
-    wanted = next((parser for family, parser in THINKING if re.search(family, model)), "")
+    wanted = profile.parsers.reasoning if profile.parsers else None
     if wanted and not found.get("reasoning-parser"):
         troubles = True
         title = "The model's thinking ends up in its answers: there is no reasoning parser"

@@ -1,6 +1,7 @@
 """Secrets as they lie there: their mode, their length, whether everybody knows them; never their text."""
 
 from collections.abc import Iterator, Sequence
+from shlex import quote
 
 from gateway.doctor.evidence import SecretFile
 from gateway.doctor.finding import Finding
@@ -31,11 +32,11 @@ def files(found: Sequence[SecretFile]) -> Iterator[Finding]:
 def _of(one: SecretFile, check: str) -> Iterator[Finding]:
     name = one.name.rpartition("/")[2]
     if one.reachable and one.mode & 0o004 and name not in PUBLIC:
-        title, mend = f"{one.name} is read by every user of this host", f"chmod o-rwx {one.name}"
+        title, mend = f"{one.name} is read by every user of this host", f"chmod o-rwx {quote(one.name)}"
         yield Finding(check, "error", title, f"mode {one.mode:04o}", mend)
     if name in NOT_CHOSEN or (not one.length and name in MAY_BE_EMPTY):
         return
-    fresh = f"openssl rand -base64 32 | tr -d '\\n' > {one.name}" if "/" in one.name else ""
+    fresh = f"openssl rand -base64 32 | tr -d '\\n' > {quote(one.name)}" if "/" in one.name else ""
     fresh = fresh or f'export {one.name}="$(openssl rand -base64 32)"'
     if one.usual:
         title = f"{one.name} is a word that everybody knows"

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 
-from gateway.doctor.evidence import Configuration, Profile, Scrape
-from gateway.doctor.finding import Finding, NotLookedError, Severity, Unseen
+from gateway.doctor.before import cards
+from gateway.doctor.evidence import Compose, Configuration, Profile, Scrape
+from gateway.doctor.finding import NOT_ASKED, Finding, NotLookedError, Severity, Unseen
 from gateway.doctor.machine import Machine, memory
 from gateway.settings import Model, Settings
 
@@ -39,38 +40,45 @@ def served_names(profile: Profile, configuration: Configuration) -> Iterator[Fin
     yield Finding(check, "error", title, evidence, f"served-model-name: {wanted} (in {profile.place})")
 
 
-def in_flight(profile: Profile, configuration: Configuration, machine: Machine | Unseen) -> Iterator[Finding]:
-    """Whether the gateway lets about as many through as the engine runs at once."""
+def in_flight(
+    profile: Profile,
+    configuration: Configuration,
+    machine: Machine | Unseen,
+    compose: Compose | Unseen = NOT_ASKED,
+) -> Iterator[Finding]:
+    """Whether the gateway lets about as many through as the engines run at once."""
     check = "max-inflight"
     models = [model for model in _settings(configuration).models if model.kind == "vllm"]
     if not models:
         raise UNSET
-    seqs = int(profile.number("max-num-seqs") or _default(machine))
+    each = int(profile.number("max-num-seqs") or _default(machine, profile, compose))
     for model in models:
-        yield from _in_flight(check, model, seqs * len(model.engines), profile.place)
+        engines = len(model.engines) * cards.replicas(profile)
+        yield from _in_flight(check, model, each, engines, profile.place)
 
 
-def _in_flight(check: str, model: Model, seqs: int, place: str) -> Iterator[Finding]:
-    limit = model.max_inflight
-    evidence = f"max_inflight {limit}, max-num-seqs {seqs}"
+def _in_flight(check: str, model: Model, each: int, engines: int, place: str) -> Iterator[Finding]:
+    limit, seqs = model.max_inflight, each * engines
+    evidence = f"max_inflight {limit}, max-num-seqs {each}{f' in each of {engines}' if engines > 1 else ''}"
+    mend = f"max_inflight = {seqs} in gateway.toml, or max-num-seqs: {-(-limit // engines)} in {place}"
     if limit > seqs:
         title = f"{model.id}: more are sent at once than the engine runs; they wait where nobody sorts them"
-        mend = f"max_inflight = {seqs} in gateway.toml, or max-num-seqs: {limit} in {place}"
         # What nobody has chosen is the gateway's own default.
         severity: Severity = "warning" if "max_inflight" in model.model_fields_set else "hint"
         yield Finding(check, severity, title, evidence, mend)
     elif limit * 2 <= seqs:
         title = f"{model.id}: the engine could run twice as many as the gateway sends"
-        mend = f"max_inflight = {seqs} in gateway.toml, or max-num-seqs: {limit} in {place}"
         yield Finding(check, "hint", title, evidence, mend)
     else:
         yield Finding(check, "ok", f"{model.id}: as many in flight as the engine runs", evidence)
 
 
-def _default(machine: Machine | Unseen) -> int:
+def _default(machine: Machine | Unseen, profile: Profile, compose: Compose | Unseen) -> int:
+    """What vLLM takes where nothing is said, by the first of its cards."""
     if isinstance(machine, Unseen) or not machine.gpus:
         return 256
-    return 1024 if memory(machine, machine.gpus[0])[0] >= LARGE_DEVICE_MIB else 256
+    first = cards.used(machine, profile, compose)[0]
+    return 1024 if memory(machine, first)[0] >= LARGE_DEVICE_MIB else 256
 
 
 def keep_alive(
@@ -89,11 +97,9 @@ def keep_alive(
         title = (
             "The engine closes idle connections before the gateway does: now and then a call is sent twice"
         )
-        mend = (
-            f"{KEEP_ALIVE}={int(ours * 2)} in the engine's environment, or keep_alive_seconds = "
-            f"{theirs - 1:g} "
-            "in [engine] of gateway.toml"
-        )
+        mend = f"{KEEP_ALIVE}={max(int(ENGINE_SECONDS), int(ours * 2))} in the engine's environment"
+        if theirs > 1:  # the settings take no zero
+            mend += f", or keep_alive_seconds = {theirs - 1:g} in [engine] of gateway.toml"
         severity: Severity = "hint" if isinstance(environment, Unseen) else "warning"
         yield Finding(check, severity, title, evidence, mend)
         return

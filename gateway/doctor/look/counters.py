@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -156,20 +156,35 @@ def _part(answer: Answer, name: str) -> Any:
     return data.get(name) if isinstance(data, dict) else None
 
 
-def hub(endpoint: str, model: str, token: str, fetch: Fetch, with_token: Fetch) -> tuple[Hub, float | None]:
-    """What the hub says of a model, and how far this clock is ahead of the hub's."""
+def hub(
+    endpoint: str,
+    model: str,
+    token: str,
+    fetch: Fetch,
+    with_token: Fetch,
+    *,
+    there: bool | Unseen = False,
+) -> tuple[Hub, float | None]:
+    """What the hub says of a model, and how far this clock is ahead of the hub's. It knows no folders."""
+    nothing = Hub(model, None, bool(token), 0, there=there)
+    if is_folder(model):
+        return replace(nothing, local=True), None
     answer = fetch(f"{endpoint}/api/models/{model}")
     if isinstance(answer, Unseen):
-        return Hub(model, None, bool(token), 0, there=False), None
-    gated = _document(answer).get("gated") if answer.status == 200 else None
+        return nothing, None
+    gated = bool(_document(answer).get("gated")) if answer.status == 200 else None
     access = with_token(f"{endpoint}/{model}/resolve/main/config.json") if token else None
     return (
-        Hub(
-            model=model,
-            gated=bool(gated) if answer.status == 200 else True if answer.status in {401, 403} else None,
-            token=bool(token),
+        replace(
+            nothing,
+            gated=True if answer.status in {401, 403} else gated,
             access=access.status if isinstance(access, Answer) else 0,
-            there=False,
+            status=answer.status,
         ),
         answer.ahead_seconds,
     )
+
+
+def is_folder(model: str) -> bool:
+    """Whether it is a folder by how it is written: on the hub are names, or names below an owner's."""
+    return model.startswith(("/", "./", "../", "~")) or model.count("/") > 1

@@ -3,6 +3,7 @@
 import ast
 import os
 import re
+import shlex
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,17 +12,24 @@ from typing import Any
 from gateway.doctor.before.secrets import USUAL
 from gateway.doctor.evidence import Configuration, DataDir, EngineLog, Profile, SecretFile
 from gateway.doctor.finding import Unseen
-from gateway.doctor.look import host
+from gateway.doctor.look import host, regular
 from gateway.settings import SettingsError, load
 
-NEWEST_BYTES, FIRST_BYTES, MOST_PROFILE_BYTES = 2 << 20, 256 << 10, 1 << 20
+NEWEST_BYTES, FIRST_BYTES = 2 << 20, 256 << 10
+CONFIG, DEFAULT_FILE = "GATEWAY_CONFIG", Path("gateway.toml")  # as gateway/settings reads them
 FOLDER_OF_SECRETS = "secrets"
 VARIABLES = ("GATEWAY_UPSTREAM_API_KEY", "GATEWAY_ADMIN_TOKEN", "GATEWAY_SECRET")
 ARGS = re.compile(r"non-default args: (\{.*\})")
 
 
-def configuration(file: Path | None, environ: Mapping[str, str]) -> Configuration:
+def configuration(file: Path | None, environ: Mapping[str, str]) -> Configuration | Unseen:
     """The gateway's settings, or all that is wrong with them."""
+    if trouble := _unreadable(file, environ):
+        return Configuration(None, (trouble,), file=file)
+    for twin in (f"{name}_FILE" for name in VARIABLES if environ.get(f"{name}_FILE")):
+        # A shell's <(…) does for a gateway, and is gone when it was read.
+        if regular.is_endless(Path(environ[twin])):
+            return Unseen(f"{twin} names a pipe or a device", f"name a file with {twin}")
     try:
         loaded = load(file, environ)
     except SettingsError as error:
@@ -29,14 +37,28 @@ def configuration(file: Path | None, environ: Mapping[str, str]) -> Configuratio
     return Configuration(loaded.settings, (), loaded.warnings, loaded.settings.file or file)
 
 
+def _unreadable(file: Path | None, environ: Mapping[str, str]) -> str:
+    """What keeps the file of settings from being read to its end, or at all, with the mend; else nothing."""
+    named = environ.get(CONFIG, "").strip()
+    config = file or Path(named or DEFAULT_FILE)
+    by = f"{CONFIG}_FILE in .env" if file else CONFIG  # the local mode's own is there, or is not named
+    if why := regular.trouble(config):
+        return f"{why}: put a file of settings in its place, or name another with {by}"
+    if (file or named) and regular.is_missing(config):
+        return f"{by} names {config}, which is not there: write that file, or name another with {by}"
+    if not regular.is_missing(config) and not os.access(config, os.R_OK):
+        return f"{config} cannot be read by this user: sudo chmod a+r {shlex.quote(str(config))}"
+    return ""
+
+
 def profile(file: Path) -> Profile | Unseen:
     """The engine's flags in a file for `vllm serve --config`."""
     import yaml  # where no profile is named, nothing is parsed
 
-    if not _readable(file, MOST_PROFILE_BYTES):
-        return Unseen(f"{file} is no file, or too large for flags", "gateway doctor --profile FILE")
+    if why := regular.trouble(file):
+        return Unseen(f"{why}, which holds no flags", "gateway doctor --profile FILE")
     try:
-        read = yaml.safe_load(file.read_text(encoding="utf-8"))
+        read = yaml.safe_load(regular.text(file))
     except OSError as error:
         return Unseen(f"{file} cannot be read ({error.strerror})", "gateway doctor --profile FILE")
     except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -44,14 +66,6 @@ def profile(file: Path) -> Profile | Unseen:
     if not isinstance(read, dict):
         return Unseen(f"{file} holds no flags", "gateway doctor --profile FILE")
     return Profile(_dashed(read), file)
-
-
-def _readable(file: Path, most: int) -> bool:
-    """Whether reading it ends: a pipe or a device would not. One that is not there says so itself."""
-    try:
-        return not file.exists() or (file.is_file() and file.stat().st_size <= most)
-    except OSError:
-        return True
 
 
 def logged_profile(log: EngineLog | Unseen) -> Profile | Unseen:
@@ -116,7 +130,9 @@ def data_dir(folder: Path) -> DataDir:
     else:
         closed = [file.name for file in folder.glob("*.db*") if not os.access(file, os.R_OK | os.W_OK)]
         trouble = f"{', '.join(closed)} is not writable by this user" if closed else ""
-    return DataDir(folder, trouble, host.filesystem(there), host.free_bytes(there))
+    return DataDir(
+        folder, trouble, host.filesystem(there), host.free_bytes(there), there=there == folder.absolute()
+    )
 
 
 def secrets(folder: Path, environ: Mapping[str, str]) -> tuple[SecretFile, ...]:
@@ -161,6 +177,6 @@ def _open_to_all(file: Path) -> bool:
 def line(file: Path) -> str:
     """What a file holds beside white space; empty if it is not there."""
     try:
-        return file.read_text(encoding="utf-8").strip() if file.is_file() else ""
+        return regular.text(file).strip()
     except (OSError, UnicodeDecodeError):
         return ""

@@ -1,8 +1,8 @@
 """All evidence of one look: which gatherer is asked, and what stands in the way of asking it."""
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -11,27 +11,23 @@ from gateway.doctor.evidence import (
     Compose,
     Configuration,
     Container,
-    Disk,
     EngineLog,
     Evidence,
-    Hub,
+    Parsers,
     Port,
     Profile,
     Ready,
 )
 from gateway.doctor.finding import Unseen
-from gateway.doctor.look import counters, files, host, listeners, machine, site, stack, web
+from gateway.doctor.look import counters, files, host, listeners, machine, site, stack, web, weights
 from gateway.doctor.look.programs import Docker, docker_in
 from gateway.doctor.look.site import Site
 from gateway.doctor.look.tried import tried
 from gateway.doctor.machine import Machine
 
-HUB = "https://huggingface.co"
-HUB_SECONDS = 4.0
 IN_A_VOLUME = Unseen("it is a volume of the stack", "docker compose exec gateway gateway doctor --before")
 IN_CONTAINERS = Unseen("the stack's containers have limits of their own", IN_A_VOLUME.mend)
 NO_STACK = Unseen("there is no compose stack here", "run it where compose.yaml and .env are")
-NO_PROFILE = Unseen("no profile is named", "gateway doctor --profile FILE")
 ELSEWHERE = Unseen(
     "the running gateway has other settings than this shell", "run it with the same GATEWAY_CONFIG"
 )
@@ -41,7 +37,10 @@ OUR_OWN = {"box": (), "local": ("gateway", "caddy", "vllm", "VLLM", "llama"), "a
 
 @dataclass(frozen=True)
 class Wishes:
-    """What the operator named; None or empty: found by itself."""
+    """What the operator named; None or empty: found by itself.
+
+    `sizes` and `parsers` know of some models, by name, their bytes on the disk and what reads their answers.
+    """
 
     folder: Path
     data_dir: Path | None = None
@@ -53,6 +52,8 @@ class Wishes:
     seconds: float = 5.0
     before: bool = True
     running: bool = True
+    sizes: Callable[[str], int | None] = field(default=lambda _: None)
+    parsers: Callable[[str], Parsers | None] = field(default=lambda _: None)
 
 
 def gather(wishes: Wishes, environ: Mapping[str, str]) -> Evidence:
@@ -112,14 +113,15 @@ def _log(wishes: Wishes, at: Site, docker: Docker) -> EngineLog | Unseen:
 
 
 def _profile(wishes: Wishes, at: Site, log: EngineLog | Unseen) -> Profile | Unseen:
-    return files.profile(named) if (named := wishes.profile or at.profile) else files.logged_profile(log)
+    named = wishes.profile or at.profile
+    found = files.profile(named) if named else files.logged_profile(log)
+    return found if isinstance(found, Unseen) else replace(found, parsers=wishes.parsers(found.model))
 
 
 def _before(evidence: Evidence, looked: Machine, wishes: Wishes, at: Site, docker: Docker) -> Evidence:
-    disk = tried("the disk", lambda: _disk(evidence, looked, at, docker))
-    asked = tried("the hub", lambda: _hub(disk, at))
+    disk = tried("the disk", lambda: weights.disk(evidence, at, docker, wishes.sizes))
+    asked = tried("the hub", lambda: weights.hub(disk, at))
     model_hub, ahead = (asked, None) if isinstance(asked, Unseen) else asked
-    against = at.environ.get("HF_ENDPOINT") or HUB
     return replace(
         evidence,
         image_cuda=tried("docker image inspect", lambda: _image_cuda(evidence.compose, docker)),
@@ -127,7 +129,7 @@ def _before(evidence: Evidence, looked: Machine, wishes: Wishes, at: Site, docke
         ports=tried("/proc/net", lambda: _ports(evidence, at)),
         disk=disk,
         hub=model_hub,
-        clock=tried("timedatectl", lambda: host.clock(ahead, against)),
+        clock=tried("timedatectl", lambda: host.clock(ahead, weights.endpoint(at.environ))),
         limits=IN_CONTAINERS if at.kind == "box" else tried("the limits", host.limits),
         secrets=tried("secrets/", lambda: files.secrets(at.folder, at.environ)),
         data_dir=IN_A_VOLUME
@@ -152,43 +154,17 @@ def _data_dir(evidence: Evidence, wishes: Wishes, at: Site) -> Path:
     return at.folder / (at.environ.get("GATEWAY_DATA_DIR") or "data")
 
 
-def _disk(evidence: Evidence, looked: Machine, at: Site, docker: Docker) -> Disk | Unseen:
-    if isinstance(evidence.profile, Unseen) or not evidence.profile.flags.get("model"):
-        return NO_PROFILE
-    model = str(evidence.profile.flags["model"])
-    own = at.variables.get("WEIGHTS_DIR") if at.kind == "box" else at.environ.get("HF_HOME")
-    cache = Path(own) if own else Path.home() / ".cache" / "huggingface"
-    folder = looked.data_root if at.kind == "box" and not own and looked.data_root else cache
-    cached = (cache / "hub" / f"models--{model.replace('/', '--')}" / "snapshots").is_dir()
-    compose = evidence.compose
-    if at.kind == "box" and isinstance(compose, Compose):
-        cached = cached if own else stack.has_volume(docker, f"{compose.project}_weights")
-        image = compose.services[stack.ENGINE].image if stack.ENGINE in compose.services else ""
-        return Disk(folder, host.free_bytes(folder), cached, model, stack.has_image(docker, image))
-    return Disk(folder, host.free_bytes(folder), cached or Path(model).is_dir(), model, image_there=True)
-
-
-def _hub(disk: Disk | Unseen, at: Site) -> tuple[Hub | Unseen, float | None]:
-    if isinstance(disk, Unseen):
-        return disk, None
-    token = at.environ.get("HF_TOKEN") or files.line(at.folder / "secrets" / "hf-token")
-    if disk.there:
-        return Hub(disk.model, None, bool(token), 0, there=True), None
-    endpoint = (at.environ.get("HF_ENDPOINT") or HUB).rstrip("/")
-    return counters.hub(
-        endpoint,
-        disk.model,
-        token,
-        web.direct(seconds=HUB_SECONDS, by_proxy=True),
-        web.direct({"authorization": f"Bearer {token}"}, seconds=HUB_SECONDS, by_proxy=True),
-    )
-
-
 def _ports(evidence: Evidence, at: Site) -> tuple[Port, ...]:
     taken = listeners.owners()
     published, programs = _published(evidence.containers), OUR_OWN[at.kind]
     return tuple(
-        Port(number, name, owner, number in published or owner.startswith(programs))
+        Port(
+            number,
+            name,
+            owner,
+            ours=number in published or owner.startswith(programs),
+            moves=at.kind == "local",
+        )
         for name, number in _wanted(evidence, at).items()
         for owner in [taken.get(number, "")]
     )

@@ -3,10 +3,13 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
 from typing import Literal
 
 from dotenv import dotenv_values
+
+from gateway.doctor.look import regular
 
 Kind = Literal["box", "local", "alone"]
 OPS_OF_BOX = "http://gateway-ops:8081"
@@ -73,8 +76,8 @@ def _local(folder: Path, environ: Mapping[str, str], config: Path) -> Site:
 
 def _ports(file: Path) -> Mapping[str, int]:
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        found = json.loads(regular.text(file))
+    except (OSError, ValueError, RecursionError):
         return {}
     return (
         {name: port for name, port in found.items() if isinstance(port, int)}
@@ -85,7 +88,7 @@ def _ports(file: Path) -> Mapping[str, int]:
 
 def _variables(file: Path) -> Mapping[str, str]:
     try:
-        found = dotenv_values(file, interpolate=False)
+        found = dotenv_values(stream=StringIO(regular.text(file)), interpolate=False)
     except (OSError, UnicodeDecodeError):
         return {}
     return {name: value for name, value in found.items() if value is not None}

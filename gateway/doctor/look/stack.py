@@ -2,15 +2,19 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from gateway.doctor.evidence import Compose, Container, Published, Service
 from gateway.doctor.finding import Unseen
-from gateway.doctor.look.programs import Docker, document
+from gateway.doctor.look.programs import SILENT, Docker, document
 from gateway.doctor.machine import version
 
 LABEL = "com.docker.compose"
 ENGINE = "vllm"
+CDI, ALL = "nvidia.com/gpu=", "all"
+MOST_CARDS = 64  # more are in no machine
+NO_CARDS = Unseen("the stack's files do not say which cards the engine gets", "docker compose config")
 
 
 def compose(docker: Docker) -> Compose | Unseen:
@@ -30,21 +34,50 @@ def _service(name: str, said: Mapping[str, Any]) -> Service:
         image=str(said.get("image") or ""),
         environment={key: str(value) for key, value in environment.items() if value is not None},
         published=tuple(_asked_for(said.get("ports") or [])),
-        cards=_cards(said.get("deploy") or {}),
+        cards=_cards(said),
     )
 
 
-def _cards(deploy: Mapping[str, Any]) -> tuple[int, ...] | None:
+def _cards(said: Mapping[str, Any]) -> tuple[int, ...] | Unseen | None:
+    """The cards of all that asks for some, together; of names that are no numbers it is not known which."""
+    asked = list(_devices(said))
+    if not asked:
+        return NO_CARDS
+    found: set[int] = set()
+    for ids, count in asked:
+        if count < 0 or ALL in ids:
+            return None
+        if not all(one.isdecimal() for one in ids):
+            return Unseen(
+                f"the engine's cards are named, not counted ({', '.join(ids)[:80]})", "nvidia-smi -L"
+            )
+        found |= set(map(int, ids))
+        found |= set(_free(found, min(count, MOST_CARDS)))
+    return tuple(sorted(found))
+
+
+def _free(taken: set[int], count: int) -> list[int]:
     """Docker gives the first ones where only their number is said."""
-    reserved = (deploy.get("resources") or {}).get("reservations") or {}
-    for device in reserved.get("devices") or []:
-        if isinstance(device, dict) and "gpu" in (device.get("capabilities") or []):
-            ids, count = device.get("device_ids") or [], device.get("count")
-            if ids and all(str(one).isdigit() for one in ids):
-                return tuple(map(int, ids))
-            if str(count).isdigit() and not ids:
-                return tuple(range(int(str(count))))
-    return None
+    return [at for at in range(MOST_CARDS + count) if at not in taken][:count]
+
+
+def _devices(said: Mapping[str, Any]) -> Iterator[tuple[list[str], int]]:
+    """Ids and number of each request for NVIDIA cards: reservations, `gpus`, devices by CDI; -1 is all."""
+    reserved = ((said.get("deploy") or {}).get("resources") or {}).get("reservations") or {}
+    short = said.get("gpus") or []
+    asked = [*(reserved.get("devices") or []), *([{}] if isinstance(short, str) else short)]
+    for device in filter(lambda one: isinstance(one, dict), asked):
+        ids = [str(one).removeprefix(CDI) for one in device.get("device_ids") or []]
+        if {"gpu", "nvidia"} & {*(device.get("capabilities") or ["gpu"]), device.get("driver")}:
+            yield ids, 0 if ids else _count(device.get("count"))
+    for device in said.get("devices") or []:
+        source = str(device.get("source") if isinstance(device, dict) else device)
+        if source.startswith(CDI):
+            yield [source.removeprefix(CDI)], 0
+
+
+def _count(said: Any) -> int:
+    return int(said) if str(said).isdecimal() else -1  # unset and `all` alike
 
 
 def _asked_for(ports: list[Any]) -> Iterator[Published]:
@@ -110,9 +143,24 @@ def has_image(docker: Docker, image: str) -> bool:
     return bool(image) and docker("image", "inspect", "--format", "{{.Id}}", image).code == 0
 
 
-def has_volume(docker: Docker, name: str) -> bool:
-    """Whether it was made already."""
-    return docker("volume", "inspect", name).code == 0
+def volume(docker: Docker, name: str) -> Path | Unseen | None:
+    """Where it lies, by its daemon's word; None where it was not made yet."""
+    done = docker("volume", "inspect", name)
+    if done.code == SILENT:
+        return Unseen(f"Docker does not answer ({done.last_line})")
+    if done.code:
+        return None
+    try:
+        [told] = json.loads(done.out)
+        return Path(str(told["Mountpoint"]))
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return Unseen(f"Docker does not say where the volume {name} lies", f"docker volume inspect {name}")
+
+
+def engine_has(docker: Docker, folder: str) -> bool | Unseen:
+    """Whether the running engine's container has a folder."""
+    done = docker("compose", "exec", "-T", ENGINE, "test", "-d", folder)
+    return done.code == 0 if done.code in {0, 1} else Unseen(f"docker compose exec fails ({done.last_line})")
 
 
 def log(docker: Docker, lines: int = 5000) -> str | Unseen:

@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 
 import httpx
 
 from gateway.doctor.finding import Unseen
+from gateway.doctor.look import regular
 from gateway.doctor.look.inside import PROGRAM
 from gateway.doctor.look.programs import Docker
 
@@ -40,10 +42,10 @@ def direct(
     """Asks from here, past any proxy of the environment unless that is the way out."""
 
     def fetch(url: str) -> Answer | Unseen:
-        asking = httpx.Client(
-            headers=headers, timeout=seconds, trust_env=by_proxy, verify=_trust(url, ca_file)
-        )
         try:
+            asking = httpx.Client(
+                headers=headers, timeout=seconds, trust_env=by_proxy, verify=_trust(url, ca_file)
+            )
             with asking, asking.stream("GET", url) as answer:
                 return Answer(answer.status_code, _text(answer, seconds), _ahead(answer))
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
@@ -86,6 +88,8 @@ def _trust(url: str, ca_file: str) -> ssl.SSLContext:
     # Loading the system's roots takes longer than a call without TLS.
     if not url.startswith("https:"):
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if ca_file and (why := regular.trouble(Path(ca_file))):
+        raise ValueError(why)
     return ssl.create_default_context(cafile=ca_file or None)
 
 

@@ -2,8 +2,11 @@
 
 from collections.abc import Iterator
 
-from gateway.doctor.evidence import Engine, Profile, Scrape, Watched
-from gateway.doctor.finding import Finding, Severity, Unseen, seen
+from gateway.doctor.before import cards
+from gateway.doctor.before.profile import small_cache
+from gateway.doctor.evidence import Compose, Engine, Profile, Scrape, Watched
+from gateway.doctor.finding import NOT_ASKED, Finding, Severity, Unseen, seen
+from gateway.doctor.machine import Machine
 
 FEW_STEPS, FEW_REQUESTS = 200, 10
 ALONE = 1.05  # tokens a step
@@ -63,33 +66,44 @@ def _severity(scrape: Scrape) -> Severity:
     return "warning" if working else "hint"
 
 
-def room(engine: Engine, profile: Profile | Unseen, watched: Watched | Unseen) -> Iterator[Finding]:
+def room(
+    engine: Engine,
+    profile: Profile | Unseen,
+    watched: Watched | Unseen,
+    machine: Machine | Unseen = NOT_ASKED,
+    compose: Compose | Unseen = NOT_ASKED,
+) -> Iterator[Finding]:
     """Whether `max-num-seqs` and the KV cache fit each other: either may be full while the other is not."""
-    check, scrape = "batch-room", seen(engine.scrape)
-    seqs = seen(profile).number("max-num-seqs")
+    check, scrape, chosen = "batch-room", seen(engine.scrape), seen(profile)
+    seqs = chosen.number("max-num-seqs")
     if seqs is None:
         seen(Unseen("max-num-seqs is not known", "gateway doctor --profile FILE"))
-    last, limit = scrape.last, int(seqs or 0)
+    ranks = cards.replicas(chosen)  # each runs max-num-seqs
+    last, limit = scrape.last, int(seqs or 0) * ranks
     most = None if isinstance(watched, Unseen) else watched
     running = max(last.sum("vllm:num_requests_running"), (most.most_running or 0) if most else 0)
     waiting = max(last.sum("vllm:num_requests_waiting"), (most.most_waiting or 0) if most else 0)
     cache = max(last.highest("vllm:kv_cache_usage_perc"), (most.fullest_cache or 0) if most else 0)
     evidence = f"{running:.0f} of {limit} run, {waiting:.0f} wait, cache {cache:.0%} full"
-    place = seen(profile).place
     if waiting and cache >= FULL and running < limit:
         title = "The KV cache is full before max-num-seqs is reached"
+        small = small_cache(chosen, machine, compose)
         mend = (
-            f"max-num-seqs: {max(1, int(running))} and max_inflight alike, or more cache: "
-            "kv-cache-dtype: fp8, "
-            f"a shorter max-model-len (in {place})"
+            f"max-num-seqs: {max(1, int(running) // ranks)} and {_inflight(max(1, int(running)))}, or more "
+            f"cache: {f'kv-cache-dtype: {small}, ' if small else ''}a shorter max-model-len "
+            f"(in {chosen.place})"
         )
         yield Finding(check, "hint", title, evidence, mend)
     elif waiting and running >= limit and cache < HALF_EMPTY:
         title = "Requests wait while the KV cache is half empty: max-num-seqs is the limit"
-        mend = f"max-num-seqs: {limit * 2} (in {place}) and max_inflight = {limit * 2} in gateway.toml"
+        mend = f"max-num-seqs: {limit // ranks * 2} (in {chosen.place}) and {_inflight(limit * 2)}"
         yield Finding(check, "warning", title, evidence, mend)
     else:
         yield Finding(check, "ok", "max-num-seqs and the KV cache fit each other", evidence)
+
+
+def _inflight(calls: int) -> str:
+    return f"max_inflight = {calls} for each engine of the model in gateway.toml"
 
 
 def preemptions(engine: Engine, profile: Profile | Unseen) -> Iterator[Finding]:
@@ -103,9 +117,12 @@ def preemptions(engine: Engine, profile: Profile | Unseen) -> Iterator[Finding]:
     evidence = f"{count:.0f} over {requests:.0f} requests, {now:.0f} of them in {scrape.seconds:.0f} s"
     if now or count > max(3.0, 0.01 * requests):
         seqs = None if isinstance(profile, Unseen) else profile.number("max-num-seqs")
-        less = f"max_inflight = {max(1, int(seqs * 3 / 4))}" if seqs else "a smaller max_inflight"
+        less, fewer = "a smaller max-num-seqs", "a smaller max_inflight in gateway.toml"
+        if seqs and not isinstance(profile, Unseen):
+            each = max(1, int(seqs * 3 / 4))
+            less, fewer = f"max-num-seqs: {each}", _inflight(each * cards.replicas(profile))
         title = "Running requests are thrown out of the KV cache and computed again"
-        mend = f"{less} in gateway.toml and max-num-seqs alike, or a shorter max-model-len"
+        mend = f"{less} and {fewer}, or a shorter max-model-len"
         yield Finding(check, "warning", title, evidence, mend)
     else:
         yield Finding(check, "ok", "Hardly any preemptions", evidence)

@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from gateway.doctor.evidence import Configuration, Container, Engine
-from gateway.doctor.finding import Finding, seen
+from gateway.doctor.finding import Finding, NotLookedError, Unseen, seen
 from gateway.settings import Model
 
 # A step over a whole batch of long prompts takes seconds on the slowest box; half a minute takes none.
 SURE_SECONDS = 30.0
+LEAST_SECONDS = 0.9  # --seconds 1; a busy engine takes less for a step as a rule, and not always
 LOGS = "docker compose logs --tail 100 vllm"
 
 
@@ -51,6 +52,9 @@ def hung(engine: Engine) -> Iterator[Finding]:
     evidence = f"{running:.0f} run, {made:.0f} tokens in {scrape.seconds:.0f} s"
     if not running or made or not still:
         yield Finding(check, "ok", "The engine makes tokens, or has nothing to do", evidence)
+    elif scrape.seconds < LEAST_SECONDS:
+        why = f"the counters were read {scrape.seconds:g} s apart, and a step may take longer"
+        raise NotLookedError(Unseen(why, "gateway doctor --running --seconds 60"))
     elif scrape.seconds >= SURE_SECONDS:
         title = "The engine hangs: requests run and nothing comes of them"
         mend = f"{LOGS} > hung-vllm.log; docker compose restart vllm (docs/runbooks/EngineHung.md)"

@@ -23,11 +23,12 @@ class Message:
 
 
 def _shorter(match: Match) -> str:
-    fits = (
-        int(match["fits"])
-        if match["fits"]
-        else int(float(match["has"]) / max(0.01, float(match["needs"])) * int(match["len"]))
-    )
+    if not match["fits"]:  # vLLM names a length wherever one fits
+        return (
+            "a higher gpu-memory-utilization (by 0.05), or a smaller or more quantised model: "
+            "no max-model-len fits"
+        )
+    fits = int(match["fits"])
     rounded = fits // 1024 * 1024 or fits
     return (
         f"max-model-len: {rounded} in the profile (a fixed kv-cache-memory-bytes or more "
@@ -48,7 +49,9 @@ def _half(match: Match) -> str:
 
 def _utilisation(match: Match) -> str:
     free, total = float(match["free"]), float(match["total"])
-    share = max(0.1, int((free / max(0.01, total) - 0.02) * 100) / 100)
+    share = int((free / max(0.01, total) - 0.02) * 100) / 100
+    if share < 0.1:
+        return "stop what else holds the GPU: nvidia-smi shows it"
     return (
         f"gpu-memory-utilization: {share:.2f} in the profile, or stop what else holds the GPU "
         "(nvidia-smi); on a "
