@@ -139,7 +139,11 @@ def plan(
 
 def _said(context: typer.Context) -> frozenset[str]:
     """vLLM's flags that were given by name, so that they win over a shipped profile's own values."""
-    renamed = {"kv-cache-bytes": "kv-cache-memory-bytes", "no-prefix-caching": "enable-prefix-caching"}
+    renamed = {
+        "kv-cache-bytes": "kv-cache-memory-bytes",
+        "no-prefix-caching": "enable-prefix-caching",
+        "speculative-tokens": "speculative-config",
+    }
     given = {
         name.replace("_", "-")
         for name, value in context.params.items()
@@ -175,9 +179,10 @@ def _machine(
     if memory:
         _large(size_bytes(memory, "--memory"), "--memory", memory)
     if name is not None:
-        if memory or bandwidth:
+        if memory or (bandwidth and name != "this"):
             raise PlanProblem("--hardware and --memory or --bandwidth exclude each other: give one of them.")
-        return hardware.find(name), None
+        found = hardware.find(name)
+        return (replace(found, bandwidth_bytes_per_second=rate) if rate else found), None
     if memory and rate:
         return hardware.described(size_bytes(memory, "--memory"), rate), None
     if options.kv_cache_bytes is not None and not memory:
@@ -202,20 +207,15 @@ def _large(amount: float, option: str, text: str) -> None:
 def _print_table(
     name: str | None, machine: "Hardware | None", options: "Options", write: Path | None, *, as_json: bool
 ) -> None:
-    from gateway.planner import answer, catalogue, report
-    from gateway.planner.plan import make
+    from gateway.planner import answer, every, report
+    from gateway.planner.plan import Plan
     from gateway.planner.problem import PlanProblem
-    from gateway.planner.source import Model
 
     if name or write:
         raise PlanProblem("--table is of all models: leave out MODEL and --write, or --table.")
-    plans = []
-    for entry in catalogue.every():
-        length = options.max_model_len and min(options.max_model_len, entry.shape.max_model_len)
-        model = Model(entry.name, entry.repository, entry.shape, entry.weights)
-        plans.append(make(model, machine, replace(options, max_model_len=length)))
+    plans = every.make_all(machine, options)
     if as_json:
-        _print_json([answer.of(one) for one in plans])
+        _print_json([answer.of(one) if isinstance(one, Plan) else answer.refused(one) for one in plans])
     else:
         _print(report.table(plans), whole=True)
 
@@ -245,7 +245,8 @@ def _made(
 ) -> "tuple[Plan, Shipped | None]":
     """The plan and, if FILE has the name of a shipped profile of this model, that profile."""
     from gateway.planner import hardware, shipped, source
-    from gateway.planner.plan import make, make_shipped
+    from gateway.planner.adjusted import make_shipped
+    from gateway.planner.plan import make
     from gateway.planner.problem import PlanProblem
 
     profile = shipped.find(write.stem) if write is not None else None
@@ -256,44 +257,25 @@ def _made(
         )
     found = source.find(name or (profile.model if profile else ""), drafts=options.speculative_tokens > 0)
     if profile is not None and found.name == profile.model:
-        return make_shipped(found, machine or hardware.find(profile.hardware), options, profile), profile
+        own = hardware.find(profile.hardware)
+        if machine in (None, own):
+            return make_shipped(found, own, options, profile), profile
     return make(found, machine, options, rate), None
 
 
 def _write(made: "Plan", file: Path, profile: "Shipped | None") -> None:
     """FILE and gateway/NAME.toml beside it; what stood there before is kept as `.before`."""
+    from gateway.planner import report, writing
     from gateway.planner.problem import PlanProblem
-    from gateway.planner.profile import gateway_file, serve_file
 
     if not made.fits:
         raise PlanProblem(
-            f"{made.model.name} does not fit, and {file} was not written: {' '.join(made.risks[:1])}"
+            f"{made.model.name} does not fit, and {file} was not written: {report.why_not(made)}"
         )
-    beside = file.parent / "gateway" / f"{file.stem}.toml"
-    try:
-        beside.parent.mkdir(parents=True, exist_ok=True)
-        kept = [
-            *_replace(file, serve_file(made, profile)),
-            *_replace(beside, gateway_file(made, file.stem, profile)),
-        ]
-    except OSError as error:
-        raise PlanProblem(f"{error.filename} cannot be written: {error.strerror}.") from error
-    typer.echo(f"Wrote {file} and {beside}.", err=True)
+    kept = writing.write(made, file, profile)
+    typer.echo(f"Wrote {file} and {writing.beside(file)}.", err=True)
     if kept:
         typer.echo(f"What stood there before is {' and '.join(map(str, kept))}.", err=True)
-
-
-def _replace(file: Path, text: str) -> list[Path]:
-    """Write a file; where one of another text is kept that stood there, as of the last time."""
-    if not file.exists():
-        file.write_text(text, encoding="utf-8")
-        return []
-    if file.read_bytes() == text.encode():
-        return []
-    kept = file.with_name(f"{file.name}.before")
-    file.replace(kept)
-    file.write_text(text, encoding="utf-8")
-    return [kept]
 
 
 def _print(found: Any, *, whole: bool = False) -> None:

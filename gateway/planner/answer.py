@@ -3,7 +3,7 @@
 from typing import Any
 
 from gateway.planner.kv_cache import KVCache
-from gateway.planner.plan import Plan
+from gateway.planner.plan import Plan, Refused
 from gateway.planner.speed import REQUEST_TOKENS
 
 
@@ -35,6 +35,12 @@ def of(plan: Plan) -> dict[str, Any]:
         ],
         "basis": basis(plan),
     }
+
+
+def refused(one: Refused) -> dict[str, Any]:
+    """A model of the table of which no plan can be made."""
+    model = one.model
+    return {"model": model.name, "repository": model.repository, "fits": False, "refused": one.why}
 
 
 def kv_cache(cache: KVCache) -> dict[str, Any]:

@@ -5,8 +5,8 @@ types that a config leaves out, its configuration class in transformers 5.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
 
 from gateway.planner.fields import Fields
 from gateway.planner.shape import Attention, Latent
@@ -44,10 +44,11 @@ def heads(config: Fields) -> Attention:
         keys = 1  # Falcon's first generation, whatever else stands there
     if queries % keys:
         raise config.missing("num_key_value_heads", f"is {keys}, which does not divide {queries} query heads")
-    if config.has("head_dim") and config.integer("head_dim"):
-        width = config.integer("head_dim")
-    else:
+    width = config.integer("head_dim", default=0)
+    if not width or config.text("model_type", default="") == "qwen2":  # its model never reads it
         width = config.integer("hidden_size", least=1) // queries
+    if not width:
+        raise config.missing("num_attention_heads", f"is {queries:,}, more than hidden_size has channels")
     return Attention(keys, width, width)
 
 
@@ -70,53 +71,67 @@ def layer_types(config: Fields, model_type: str) -> tuple[str, ...]:
     if model_type == "gpt_oss":  # vLLM's model alternates by itself, whatever the list says
         return _every(2, count)
     named = config.names("layer_types")
-    if named is None:
-        return tuple(_UNNAMED.get(model_type, _unnamed)(config, count))
-    if len(named) != count:
+    if named is not None and len(named) != count:
         raise config.missing("layer_types", f"has {len(named)} entries for {count} layers")
-    types = tuple(_NAMES.get(name, name) for name in named)
+    if model_type in _LLAMA4:  # its model reads no_rope_layers alone
+        return _llama4(config, count)
+    types = tuple(_NAMES.get(name, name) for name in named or ())
     if unknown := set(types) - {FULL, SLIDING, CHUNKED}:
         raise config.missing("layer_types", f"has {', '.join(sorted(unknown))}, which this kind has not")
-    return types if model_type not in _SWITCHED or config.flag("use_sliding_window", default=False) else (
-        FULL,
-    ) * count  # fmt: skip
+    if model_type in _SWITCHED:
+        return _switched(config, count, types, model_type)
+    return types or tuple(_UNNAMED.get(model_type, _unnamed)(config, count))
 
 
 def _of_type(config: Fields, plain: Attention, kind: str) -> Attention:
     if kind == SLIDING:
-        window = config.integer("sliding_window", least=1)
-        return Attention(plain.kv_heads, plain.key_dim, plain.value_dim, window=window)
+        window = _window(config)
+        return replace(plain, window=window) if window else plain
     if kind == CHUNKED:
         chunk = config.integer("attention_chunk_size", least=1)
-        return Attention(plain.kv_heads, plain.key_dim, plain.value_dim, chunk=chunk)
+        return replace(plain, chunk=chunk)
     return plain
+
+
+def _window(config: Fields) -> int | None:
+    """The window of sliding layers, or None where null or 0 switches it off."""
+    model_type = config.text("model_type", default="")
+    if model_type not in _OWN_WINDOWS:
+        return config.integer("sliding_window", least=1)
+    if "sliding_window" not in config.values:
+        return _OWN_WINDOWS[model_type]
+    return config.integer("sliding_window", default=0) or None
 
 
 def _gemma4(config: Fields) -> tuple[Attention, ...]:
     """Full layers have heads of their own; the last `num_kv_shared_layers` keep nothing themselves."""
     types = list(layer_types(config, "gemma4"))
     types[-1] = FULL  # transformers forces it
-    kept = len(types) - config.integer("num_kv_shared_layers", default=0)
+    shared = config.integer("num_kv_shared_layers", default=0)
+    kept = types[: max(0, len(types) - shared)]
+    if lost := sorted(set(types) - set(kept)):
+        why = f"is {shared} of {len(types)} layers, which leaves none that is {lost[0]} to share"
+        raise config.missing("num_kv_shared_layers", why)
     plain = heads(config)
-    found = []
-    for index, kind in enumerate(types[:kept]):
-        own = _gemma4_overrides(config, index, kind)
-        width = own.get("head_dim", plain.key_dim)
-        layer = Attention(own.get("num_key_value_heads", plain.kv_heads), width, width)
-        found.append(_of_type(config, layer, kind))
-    return tuple(found)
+    return tuple(
+        _of_type(config, _gemma4_heads(config, plain, index, kind), kind) for index, kind in enumerate(kept)
+    )
 
 
-def _gemma4_overrides(config: Fields, index: int, kind: str) -> Mapping[str, Any]:
+def _gemma4_heads(config: Fields, plain: Attention, index: int, kind: str) -> Attention:
     if each := config.part("per_layer_config"):
         own = each.part(str(index))
-        return own.values if own else {}
+        if own is None:
+            return plain
+        keys = own.integer("num_key_value_heads", default=plain.kv_heads, least=1)
+        width = own.integer("head_dim", default=plain.key_dim, least=1)
+        return Attention(keys, width, width)
     if kind != FULL:
-        return {}
-    overrides = {"head_dim": config.integer("global_head_dim", default=512)}
-    if config.flag("attention_k_eq_v", default=False) and config.has("num_global_key_value_heads"):
-        overrides["num_key_value_heads"] = config.integer("num_global_key_value_heads")
-    return overrides
+        return plain
+    width, keys = config.integer("global_head_dim", default=512, least=1), plain.kv_heads
+    if config.flag("attention_k_eq_v", default=False):
+        keys = config.integer("num_global_key_value_heads", default=keys, least=1)
+    return Attention(keys, width, width)
 
 
 def _every(period: int, count: int) -> tuple[str, ...]:
@@ -129,20 +144,17 @@ def _unnamed(config: Fields, count: int) -> Sequence[str]:
     return (SLIDING if config.has("sliding_window") and config.integer("sliding_window") else FULL,) * count
 
 
-def _switched(config: Fields, count: int) -> Sequence[str]:
-    """Qwen2 and 3: a window counts only if it is switched on, and then from a certain layer on."""
-    if not (config.flag("use_sliding_window", default=False) and config.has("sliding_window")):
+def _switched(config: Fields, count: int, types: Sequence[str], model_type: str) -> tuple[str, ...]:
+    """Qwen2 and 3: a window counts only if it is switched on, and for all layers or none."""
+    if not config.flag("use_sliding_window", default=False) or not _window(config):
         return (FULL,) * count
+    dense = model_type in _DENSE_QWEN
     first = config.integer("max_window_layers", default=28)
-    if first != count:  # models/qwen2.py refuses it
+    if not types:  # experts know no first layer
+        types = [SLIDING if not dense or index >= first else FULL for index in range(count)]
+    if dense and len(set(types)) > 1 and first != count:  # models/qwen2.py refuses it
         raise config.missing("max_window_layers", f"is {first} of {count} layers, which vLLM does not serve")
-    return tuple(SLIDING if index >= first else FULL for index in range(count))
-
-
-def _whole(config: Fields, count: int) -> Sequence[str]:
-    if config.flag("use_sliding_window", default=False) and config.has("sliding_window"):
-        return (SLIDING,) * count
-    return (FULL,) * count
+    return (SLIDING if set(types) == {SLIDING} else FULL,) * count
 
 
 def _patterned(default: int) -> Callable[[Fields, int], Sequence[str]]:
@@ -152,11 +164,13 @@ def _patterned(default: int) -> Callable[[Fields, int], Sequence[str]]:
     return types
 
 
-def _llama4(config: Fields, count: int) -> Sequence[str]:
+def _llama4(config: Fields, count: int) -> tuple[str, ...]:
     """Layers with rotary positions are chunked, each fourth has none and is full."""
-    listed = config.values.get("no_rope_layers")
+    listed = config.numbers("no_rope_layers")
     step = config.integer("no_rope_layer_interval", default=4, least=1)
     rotary = listed or [int((index + 1) % step != 0) for index in range(count)]
+    if len(rotary) != count:
+        raise config.missing("no_rope_layers", f"has {len(rotary)} entries for {count} layers")
     return tuple(CHUNKED if one else FULL for one in rotary)
 
 
@@ -168,16 +182,17 @@ def _full(_: Fields, count: int) -> Sequence[str]:
     return (FULL,) * count
 
 
-_SWITCHED = frozenset({"qwen2", "qwen3"})
+_DENSE_QWEN = frozenset({"qwen2", "qwen3"})
+_SWITCHED = _DENSE_QWEN | {"qwen3_moe", "qwen3_vl_moe_text"}
+_LLAMA4 = frozenset({"llama4", "llama4_text"})
+# What transformers' classes take where the field is not there, and which may be null.
+_OWN_WINDOWS = MappingProxyType({"gpt_oss": 128, "olmo3": 4096, **dict.fromkeys(_SWITCHED, 4096)})
 _UNNAMED: Mapping[str, Callable[[Fields, int], Sequence[str]]] = MappingProxyType(
     {
-        **dict.fromkeys(("qwen2", "qwen3"), _switched),
-        **dict.fromkeys(("qwen3_moe", "qwen3_vl_moe_text"), _whole),
         "gemma2": _patterned(2),
         **dict.fromkeys(("gemma3", "gemma3_text", "gemma4"), _patterned(6)),
         **dict.fromkeys(("cohere2", "olmo3"), _patterned(4)),
-        **dict.fromkeys(("llama4", "llama4_text"), _llama4),
         **dict.fromkeys(("muse_glimmer", "muse_glimmer_text"), _muse),
-        **dict.fromkeys(("laguna", "llama", "qwen2_moe"), _full),
+        **dict.fromkeys(("laguna", "qwen2_moe"), _full),
     }
 )

@@ -62,6 +62,12 @@ def _entry(name: str, document: Mapping[str, Any]) -> Entry:
     size = said.get("bytes") or estimate(shape).bytes
     active = said.get("active", shape.parameters.active / 1e9)
     weights = published(shape, size, active * 1e9, source)
+    if not weights.experts:
+        # Of a dense model each token reads all but the embedding, which is looked up. It is of 16 bit, as
+        # other layers of a quantised checkpoint are: the published size knows, counting would not.
+        count = shape.parameters
+        read = size - (0 if count.tied else count.embedding * shape.dtype_bytes)
+        weights = replace(weights, active_bytes=read, fixed_bytes=read)
     if "bytes" not in said:
         weights = replace(weights, basis="estimated")
     return Entry(name, said["repository"], shape, weights, said["parameters"], active)

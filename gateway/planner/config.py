@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from gateway.planner import attention, parameters, quantization, states
@@ -17,6 +19,7 @@ KNOWN = frozenset(
         "deepseek_v2",
         "deepseek_v3",
         "falcon_h1",
+        "falcon_mamba",
         "gemma2",
         "gemma3",
         "gemma3_text",
@@ -24,6 +27,7 @@ KNOWN = frozenset(
         "gemma4_text",
         "glm4_moe",
         "glm4_moe_lite",
+        "gpt2",
         "gpt_oss",
         "granite",
         "granitemoehybrid",
@@ -70,23 +74,44 @@ _SCALED = frozenset(
     {"su", "longrope", "llama3", "yarn", "deepseek_yarn", "deepseek_llama_scaling", "default", "mrope"}
 )
 _STATES = re.compile(r"mamba_|ssm_|linear_attn|attn_layer_indices|conv_L_cache|rwkv|state_size|lightning")
+_RENAMED = MappingProxyType(
+    {"n_layer": "num_hidden_layers", "n_head": "num_attention_heads", "n_embd": "hidden_size"}
+)
+# transformers' default is to tie for these, and for those whose name begins so.
+_TIED = frozenset({"gpt2", "gpt_bigcode", "mamba", "falcon_mamba"})
+_TIED_BEGINNINGS = ("gemma", "cohere", "lfm2")
+# Where ModelOpt up to 0.29 said how it had quantised: vLLM reads it where config.json does not.
+BESIDE = "hf_quant_config.json"
 _OTHER = "It is not planned for here: the log of a start says what its cache holds."
 
 
 def load(folder: Path) -> Shape:
     """The shape of the model in a folder. Raises PlanProblem if its config.json is absent or not JSON."""
-    file = folder / "config.json"
+    values = _file(folder / "config.json")
+    beside = folder / BESIDE
+    own = not wants_beside(values) or not beside.is_file()
+    return read(
+        values, str(folder / "config.json"), beside=None if own else Fields(_file(beside), str(beside))
+    )
+
+
+def _file(file: Path) -> dict[str, Any]:
     try:
         text = file.read_bytes()
     except OSError as error:
         raise PlanProblem(
             f"{file} cannot be read ({error.strerror}): name the model's own folder."
         ) from error
-    return read(json_object(text, str(file)), str(file))
+    return json_object(text, str(file))
 
 
-def read(values: Any, source: str) -> Shape:
-    """The shape that a config describes; `source` names it in errors.
+def wants_beside(values: Mapping[str, Any]) -> bool:
+    """Whether the file named BESIDE would count, if the model has one."""
+    return values.get("quantization_config") is None
+
+
+def read(values: Any, source: str, *, beside: Fields | None = None) -> Shape:
+    """The shape that a config describes; `source` names it in errors, `beside` is the file named BESIDE.
 
     Raises PlanProblem, naming the file and the field that is missing, wrong or unknown.
     """
@@ -95,6 +120,7 @@ def read(values: Any, source: str) -> Shape:
     whole = Fields(values, source)
     text = whole.part("text_config") or whole.part("llm_config") or whole
     model_type = text.text("model_type", default="") or whole.text("model_type")
+    text = _renamed(text, model_type)
     _reject(text, model_type)
     dtype_bytes = _dtype_bytes(text if _named_type(text) else whole)
     layers = _layers(text, model_type, dtype_bytes)
@@ -107,7 +133,9 @@ def read(values: Any, source: str) -> Shape:
         hidden=hidden,
         vocabulary=vocabulary,
         parameters=parameters.count(text, layers, vocabulary, hidden, tied=_tied(whole, text, model_type)),
-        quantization=quantization.read(whole, dtype_bytes),
+        quantization=quantization.read(
+            whole, dtype_bytes, beside=beside, latent=any(isinstance(one, Latent) for one in layers)
+        ),
         model_attention=_model_attention(text, layers),
         draft_layers=_draft_layers(text, layers),
         query_heads=text.integer("num_attention_heads", default=0),
@@ -115,6 +143,14 @@ def read(values: Any, source: str) -> Shape:
         known=model_type in KNOWN,
         widest=parameters.widest(text, hidden),
     )
+
+
+def _renamed(config: Fields, model_type: str) -> Fields:
+    """With GPT-2's names as all later models have them."""
+    named = {
+        new: config.values[old] for old, new in _RENAMED.items() if config.has(old) and not config.has(new)
+    }
+    return replace(config, values={**config.values, **named, "model_type": model_type})
 
 
 def _reject(config: Fields, model_type: str) -> None:
@@ -125,6 +161,9 @@ def _reject(config: Fields, model_type: str) -> None:
         raise config.unknown("model_type", f"is {model_type!r}: it has an encoder with a cache", _OTHER)
     if config.has("kv_lora_rank") and model_type not in attention.LATENT_TYPES:
         why = f"is {model_type!r}: its latent attention keeps more than one vector, or is not known"
+        raise config.unknown("model_type", why, _OTHER)
+    if config.has("n_heads") and not config.has("num_attention_heads"):
+        why = f"is {model_type!r}: its config has other names for layers and heads"
         raise config.unknown("model_type", why, _OTHER)
     found = [name for name in config.values if _STATES.match(name) and config.has(name)]
     if found and states.reader(model_type) is None:
@@ -187,7 +226,7 @@ def _dtype_bytes(config: Fields) -> int:
 
 
 def _tied(whole: Fields, text: Fields, model_type: str) -> bool:
-    """Whether the output layer is the embedding: transformers' default is no, but for Gemma."""
-    default = model_type.startswith(("gemma", "cohere", "lfm2"))
+    """Whether the output layer is the embedding: transformers' default is no, but for some."""
+    default = model_type in _TIED or model_type.startswith(_TIED_BEGINNINGS)
     place = text if text.has("tie_word_embeddings") else whole
     return place.flag("tie_word_embeddings", default=default)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from gateway.planner.problem import PlanProblem
@@ -54,8 +55,11 @@ class Fields:
         return value
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """A boolean, or the default where it is absent or null."""
-        return bool(self.values[name]) if self.has(name) else default
+        """A boolean, or the default where it is absent or null. Raises PlanProblem for anything else."""
+        value = self._first((name,), default)
+        if not isinstance(value, bool):
+            raise self._problem(name, f"is {value!r}, and true or false is needed")
+        return value
 
     def names(self, *names: str) -> tuple[str, ...] | None:
         """A list of texts, or None where it is absent. Raises PlanProblem if it is something else."""
@@ -64,6 +68,15 @@ class Fields:
             return None
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise self._problem(names[0], "is no list of texts")
+        return tuple(value)
+
+    def numbers(self, name: str) -> tuple[int, ...] | None:
+        """A list of whole numbers, or None where it is absent. Raises PlanProblem if it is something else."""
+        value = self._first((name,), None)
+        if value is None:
+            return None
+        if not isinstance(value, list) or not all(isinstance(item, int) for item in value):
+            raise self._problem(name, "is no list of whole numbers")
         return tuple(value)
 
     def part(self, name: str) -> "Fields | None":
@@ -93,7 +106,8 @@ class Fields:
         return default
 
     def _problem(self, name: str, what: str) -> PlanProblem:
+        file = Path(self.source).name if self.source.endswith(".json") else "config.json"
         return PlanProblem(
             f"{self.source}: {self.place}{name} {what}. It is needed to compute the KV cache: take the "
-            "config.json as the model's makers published it."
+            f"{file} as the model's makers published it."
         )

@@ -3,14 +3,14 @@
 A reason ends with one of (computed …), (published by …) or (guess): what the shipped profiles promise.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Literal
 
+from gateway.planner import parsers
 from gateway.planner.hardware import Hardware
 from gateway.planner.kv_cache import KVCache
-from gateway.planner.shape import Shape
+from gateway.planner.shape import Attention, Shape, State
 
 Value = bool | int | float | str | list[str]
 Part = Literal["named", "capacity", "special", "everywhere"]
@@ -26,37 +26,16 @@ class Flag:
     part: Part = "capacity"
 
 
-@dataclass(frozen=True, slots=True)
-class Parsers:
-    """What vLLM reads an answer of a kind of model with."""
-
-    tools: str
-    reasoning: str | None = None
-    thinks: bool = False
-
-
-# vLLM 0.32's names; whether a caller may switch thinking by `enable_thinking`.
-_PARSERS: Mapping[str, Parsers] = MappingProxyType(
-    {
-        "qwen3_5": Parsers("qwen3_xml", "qwen3", thinks=True),
-        "qwen3_next": Parsers("hermes", "qwen3"),
-        "qwen3": Parsers("hermes", "qwen3", thinks=True),
-        "qwen2": Parsers("hermes"),
-        "gemma4": Parsers("gemma4", "gemma4", thinks=True),
-        "gpt_oss": Parsers("openai"),
-        "nemotron_h": Parsers("qwen3_coder", "nemotron_v3", thinks=True),
-        "glm4_moe": Parsers("glm47", "glm45", thinks=True),
-        "mistral": Parsers("mistral"),
-        "granitemoehybrid": Parsers("granite4"),
-        "llama": Parsers("llama3_json"),
-    }
-)
-
-
+# What vLLM's FlashInfer backend takes (v1/attention/backends/flashinfer.py).
+_FLASHINFER_TYPES = frozenset({"fp8", "fp8_e4m3", "fp8_e5m2"})
+_FLASHINFER_WIDTHS = frozenset({64, 128, 256, 512})
 # Whose reasons hold whoever chose the value.
 _TELLING = frozenset(
-    {"max-model-len", "enable-prefix-caching", "kv-cache-memory-bytes", "tensor-parallel-size"}
-)
+    {
+        "max-model-len", "enable-prefix-caching", "kv-cache-memory-bytes", "tensor-parallel-size",
+        "speculative-config",
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +52,6 @@ class Choices:
     said: frozenset[str] = frozenset()
 
 
-def parsers(model_type: str) -> Parsers | None:
-    """What reads the answers of that kind of model, if it is known."""
-    for kind, found in _PARSERS.items():
-        if model_type.startswith(kind):
-            return found
-    return None
-
-
 def choose(shape: Shape, cache: KVCache, choices: Choices) -> list[Flag]:
     """All flags but those that are the same everywhere, in a profile's order."""
     found = [*_named(choices), *_capacity(shape, cache, choices), *_special(shape, cache, choices)]
@@ -93,7 +64,7 @@ def _given(flag: Flag) -> Flag:
 
 def _named(choices: Choices) -> Iterator[Flag]:
     yield Flag("model", choices.repository, "The model that was planned for. (computed: as asked)", "named")
-    if "/" in choices.repository and not choices.repository.startswith(("/", ".", "~")):
+    if "/" in choices.repository and not choices.repository.startswith("/"):
         yield Flag(
             "revision",
             "main",
@@ -184,7 +155,7 @@ def _special(shape: Shape, cache: KVCache, choices: Choices) -> Iterator[Flag]:
             f'{{"method": "mtp", "num_speculative_tokens": {engine.speculative_tokens}}}',
             "The model's own draft head; soak it first. (guess)", "special",
         )  # fmt: skip
-    if found := parsers(shape.model_type):
+    if found := parsers.of(shape.model_type, choices.repository):
         if found.reasoning:
             yield Flag(
                 "reasoning-parser", found.reasoning,
@@ -224,8 +195,31 @@ def _kernels(shape: Shape, kv_cache_dtype: str, hardware: Hardware | None) -> It
             "Other NVFP4 kernels gave illegal instructions or garbage on sm_12x. "
             "(published by vLLM: vllm-project/vllm#38423 and #39825)", "special",
         )  # fmt: skip
-    if small_blackwell and kv_cache_dtype.startswith("fp8"):
+    yield from _attention(shape, kv_cache_dtype, hardware)
+
+
+def _attention(shape: Shape, kv_cache_dtype: str, hardware: Hardware) -> Iterator[Flag]:
+    capability = hardware.capability or (0, 0)
+    if kv_cache_dtype not in _FLASHINFER_TYPES or not _flashinfer(shape, capability):
+        return
+    if capability[0] == 12:
         yield Flag(
             "attention-backend", "flashinfer",
             "Its kernel decodes an fp8 cache on sm_12x. (published by vLLM: recipe, for a 5090)", "special",
         )  # fmt: skip
+    elif (8, 0) <= capability < (8, 9):
+        yield Flag(
+            "attention-backend", "flashinfer",
+            f"Triton has no fp8e4nv on sm_{capability[0]}{capability[1]}; FlashInfer reads an fp8 cache "
+            "there. (published by vLLM: #26431 and v1/attention/backends)", "special",
+        )  # fmt: skip
+
+
+def _flashinfer(shape: Shape, capability: tuple[int, int]) -> bool:
+    """Whether vLLM would start with it: its `FlashInferBackend` refuses the rest, and does not fall back."""
+    if shape.model_type.startswith("gemma") and shape.vision:
+        return False  # images are attended to from both sides, which it cannot
+    if shape.model_type.startswith("gpt_oss") and capability[0] == 8:
+        return False  # it has sinks from sm_90 on alone
+    layers = [layer for layer in shape.layers if not isinstance(layer, State)]
+    return all(isinstance(layer, Attention) and layer.key_dim in _FLASHINFER_WIDTHS for layer in layers)

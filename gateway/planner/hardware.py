@@ -2,7 +2,7 @@
 
 import importlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -16,13 +16,14 @@ from gateway.planner.units import GIB
 class Hardware:
     """One card, or the CPU. `memory_bytes` is what vLLM sees of it, not what is printed on the box.
 
-    `utilization` is the share that is taken unless the operator says another. `capability` is CUDA's.
+    `bandwidth_bytes_per_second` is None where nobody told it: speed is unknown then. `utilization` is the
+    share that is taken unless the operator says another. `capability` is CUDA's.
     """
 
     name: str
     title: str
     memory_bytes: int
-    bandwidth_bytes_per_second: float
+    bandwidth_bytes_per_second: float | None
     utilization: float
     max_num_seqs: int
     source: str
@@ -72,6 +73,8 @@ _CARDS: Mapping[str, Hardware] = MappingProxyType(
     )
 )  # fmt: skip
 NAMES = (*_CARDS, "cpu", "this")
+# What drivers keep for themselves, and how vLLM and NVML count, differ by less; other cards by more.
+_MEMORY_AGREES = 0.05
 
 
 def find(name: str) -> Hardware:
@@ -86,6 +89,46 @@ def find(name: str) -> Hardware:
             "in --memory 24GiB --bandwidth 936GB/s."
         )
     return _CARDS[name]
+
+
+def of_card(
+    title: str,
+    memory_bytes: int | None,
+    *,
+    bandwidth: float | None = None,
+    capability: tuple[int, int] | None = None,
+) -> Hardware:
+    """The card that calls itself so and has so much memory: a known one if both agree, else as it was told.
+
+    `memory_bytes` is None where the driver does not say it, as on a Spark, whose name is enough; `bandwidth`
+    is None where it is not known, and then the plan says no speed. Raises PlanProblem without both.
+    """
+    known = _named(title)
+    if known is not None and _agrees(known, memory_bytes):
+        return known
+    if not memory_bytes:
+        raise PlanProblem(
+            f"{title} is no card that is known, and its driver does not say its memory: describe it, as in "
+            "--memory 24GiB --bandwidth 936GB/s."
+        )
+    seqs = 256 if memory_bytes >= 70 * GIB else 32
+    return Hardware("this", title, memory_bytes, bandwidth, 0.90, seqs, "NVML", capability)
+
+
+def _named(title: str) -> Hardware | None:
+    words = title.lower().replace(" ", "").replace("-", "")
+    if "gb10" in words:
+        return _CARDS["spark"]
+    if "pcie" in words:
+        return None  # as much memory as its namesake for SXM, and 0.6 of its bandwidth
+    return next((card for name, card in _CARDS.items() if name.replace("-", "") in words), None)
+
+
+def _agrees(known: Hardware, memory_bytes: int | None) -> bool:
+    """Whether a card is more than a namesake: a laptop's, a part of a card (MIG), or a larger one's name."""
+    if known.unified or not memory_bytes:
+        return True
+    return abs(memory_bytes - known.memory_bytes) <= _MEMORY_AGREES * known.memory_bytes
 
 
 def described(memory_bytes: int, bandwidth_bytes_per_second: float) -> Hardware:
@@ -142,14 +185,22 @@ def _this() -> Hardware:
 
 def _first_card(nvml: Any) -> Hardware:
     card = nvml.nvmlDeviceGetHandleByIndex(0)
-    title = nvml.nvmlDeviceGetName(card)
-    words = str(title).lower().replace(" ", "").replace("-", "")
-    for name, known in _CARDS.items():
-        if name.replace("-", "") in words or (name == "spark" and "gb10" in words):
-            return known
-    memory = int(nvml.nvmlDeviceGetMemoryInfo(card).total)
+    title = str(nvml.nvmlDeviceGetName(card))
+    memory = _told(nvml, lambda: int(nvml.nvmlDeviceGetMemoryInfo(card).total))
+    capability = _told(nvml, lambda: tuple(nvml.nvmlDeviceGetCudaComputeCapability(card)))
+    # Of a part of a card (MIG), the whole card's bus is told.
+    rate = None if " MIG " in title else _told(nvml, lambda: _bandwidth(nvml, card))
+    return of_card(title, memory, bandwidth=rate or None, capability=capability)
+
+
+def _bandwidth(nvml: Any, card: Any) -> float:
     clock_mhz = nvml.nvmlDeviceGetMaxClockInfo(card, nvml.NVML_CLOCK_MEM)
-    rate = nvml.nvmlDeviceGetMemoryBusWidth(card) / 8 * clock_mhz * 1e6 * 2
-    capability = tuple(nvml.nvmlDeviceGetCudaComputeCapability(card))
-    seqs = 256 if memory >= 70 * GIB else 32
-    return Hardware("this", str(title), memory, rate, 0.90, seqs, "NVML", (capability[0], capability[1]))
+    return float(nvml.nvmlDeviceGetMemoryBusWidth(card) / 8 * clock_mhz * 1e6 * 2)
+
+
+def _told(nvml: Any, ask: Callable[[], Any]) -> Any:
+    """What NVML answers, or None: a Spark's has no memory of its own to tell of."""
+    try:
+        return ask()
+    except nvml.NVMLError:
+        return None

@@ -117,7 +117,7 @@ def state_bytes(state: State, shape: Shape, engine: Engine) -> int:
     channels = (state.inner + groups * state.group_width) // ranks
     drafted = engine.speculative_tokens if state.kind in ("gdn", "mamba2") else 0
     convolution = (state.rows + drafted) * channels * shape.dtype_bytes
-    widened = engine.float32_states and not (state.kind == "gdn" and state.type_is_said)
+    widened = engine.float32_states and not state.type_is_said
     element = 4 if widened else state.recurrent_bytes
     return convolution + state.heads // ranks * state.head_elements * element
 

@@ -8,6 +8,10 @@ from collections.abc import Sequence
 
 from gateway.planner.fields import Fields
 from gateway.planner.shape import Attention, Latent, Layer, Parameters, State
+from gateway.planner.states import nemotron_kinds
+
+_LLAMA4 = frozenset({"llama4", "llama4_text"})
+_STATES_ALONE = frozenset({"mamba", "falcon_mamba", "mamba2"})
 
 
 def count(config: Fields, layers: Sequence[Layer], vocabulary: int, hidden: int, *, tied: bool) -> Parameters:
@@ -20,8 +24,9 @@ def count(config: Fields, layers: Sequence[Layer], vocabulary: int, hidden: int,
         return Parameters(vocabulary * hidden, vocabulary * hidden, tied, dense)
     moe = _moe_layers(config, blocks)
     both = config.flag("enable_moe_block", default=False)
-    plain = blocks if both else (0 if _separate(config) else blocks - moe)
+    plain = blocks if both else blocks - moe
     width = config.integer("moe_intermediate_size", "intermediate_size", least=1)
+    chosen = _chosen(config, experts)
     dense = mixers + plain * _feed_forward(config, hidden, _width(config))
     dense += moe * (_feed_forward(config, hidden, _shared(config, width)) + experts * hidden)
     return Parameters(
@@ -31,11 +36,18 @@ def count(config: Fields, layers: Sequence[Layer], vocabulary: int, hidden: int,
         dense,
         expert=_feed_forward(config, config.integer("moe_latent_size", default=hidden), width),
         experts=experts,
-        experts_per_token=config.integer(
-            "num_experts_per_tok", "num_experts_per_token", "top_k_experts", "moe_topk", least=1
-        ),
+        experts_per_token=chosen,
         moe_layers=moe,
     )
+
+
+def _chosen(config: Fields, experts: int) -> int:
+    names = ("num_experts_per_tok", "num_experts_per_token", "top_k_experts", "moe_topk")
+    chosen = config.integer(*names, least=1)
+    if chosen > experts:
+        name = next(name for name in names if config.has(name))
+        raise config.missing(name, f"is {chosen:,} of {experts:,} experts")
+    return chosen
 
 
 def widest(config: Fields, hidden: int) -> int:
@@ -47,7 +59,7 @@ def widest(config: Fields, hidden: int) -> int:
 
 def _mixer(config: Fields, layer: Layer, hidden: int) -> int:
     if isinstance(layer, State):
-        return _state(layer, hidden)
+        return _state(config, layer, hidden)
     queries = config.integer("num_attention_heads", least=1)
     if isinstance(layer, Latent):
         return _latent(config, hidden, queries)
@@ -69,14 +81,23 @@ def _latent(config: Fields, hidden: int, queries: int) -> int:
     return asking + hidden * (rank + rope) + rank * queries * (plain + value) + queries * value * hidden
 
 
-def _state(layer: State, hidden: int) -> int:
+def _state(config: Fields, layer: State, hidden: int) -> int:
     channels = layer.inner + layer.groups * layer.group_width
     if layer.kind == "gdn":
         values = layer.heads * math.isqrt(layer.head_elements)
         return hidden * (channels + values + 2 * layer.heads) + values * hidden
     if layer.kind == "short_conv":
         return 4 * hidden * layer.inner
+    if layer.kind == "mamba1":
+        steps = 2 * _step_rank(config, hidden) + 3 * layer.head_elements + layer.rows + 1
+        return layer.inner * (3 * hidden + steps)
     return hidden * (channels + layer.inner + layer.heads) + layer.inner * hidden
+
+
+def _step_rank(config: Fields, hidden: int) -> int:
+    name = "mamba_dt_rank" if config.has("mamba_dt_rank") else "time_step_rank"
+    automatic = config.values.get(name, "auto") == "auto"
+    return -(-hidden // 16) if automatic else config.integer(name)
 
 
 def _feed_forward(config: Fields, hidden: int, width: int) -> int:
@@ -86,11 +107,33 @@ def _feed_forward(config: Fields, hidden: int, width: int) -> int:
 
 
 def _width(config: Fields) -> int:
-    return config.integer("intermediate_size", "ffn_hidden_size", "n_inner", default=0)
+    """Of a feed-forward part without experts."""
+    kind = _kind(config)
+    if kind == "lfm2":
+        return _adjusted(config, config.integer("block_ff_dim", "intermediate_size", default=12_288))
+    if kind in _LLAMA4:
+        return config.integer("intermediate_size_mlp", default=16_384)
+    default = 4 * config.integer("hidden_size") if kind == "gpt2" else 0
+    return config.integer("intermediate_size", "ffn_hidden_size", "n_inner", default=default)
+
+
+def _adjusted(config: Fields, width: int) -> int:
+    """`Lfm2MLP`: two thirds, rounded up to a multiple."""
+    if not config.flag("block_auto_adjust_ff_dim", default=True):
+        return width
+    scaled = int(config.number("block_ffn_dim_multiplier", default=1.0) * int(2 * width / 3))
+    multiple = config.integer("block_multiple_of", default=256, least=1)
+    return multiple * -(-scaled // multiple)
+
+
+def _kind(config: Fields) -> str:
+    return config.text("model_type", default="")
 
 
 def _shared(config: Fields, width: int) -> int:
     """The width of the experts that every token passes."""
+    if _kind(config) in _LLAMA4:
+        return width
     if config.has("n_shared_experts"):
         own = config.integer("moe_shared_expert_intermediate_size", default=width)
         return config.integer("n_shared_experts") * own
@@ -99,25 +142,26 @@ def _shared(config: Fields, width: int) -> int:
 
 def _separate(config: Fields) -> bool:
     """Whether feed-forward parts are layers of their own (Nemotron-H)."""
-    return config.has("hybrid_override_pattern") or config.has("layers_block_type")
+    return _kind(config) == "nemotron_h"
 
 
 def _blocks(config: Fields) -> int:
     """Feed-forward parts, sparse ones included."""
-    if not _separate(config):
-        return config.integer("num_hidden_layers", least=1)
-    pattern = config.text("hybrid_override_pattern", default="")
-    kinds = config.names("layers_block_type") or tuple(pattern)
-    return sum(kind in ("mlp", "moe", "-", "E") for kind in kinds)
+    if _separate(config):
+        return sum(kind in ("mlp", "moe") for kind in nemotron_kinds(config))
+    return 0 if _kind(config) in _STATES_ALONE else config.integer("num_hidden_layers", least=1)
 
 
 def _moe_layers(config: Fields, blocks: int) -> int:
     if _separate(config):
-        pattern = config.text("hybrid_override_pattern", default="")
-        return sum(kind in ("moe", "E") for kind in config.names("layers_block_type") or tuple(pattern))
+        return nemotron_kinds(config).count("moe")
+    if _kind(config) == "jamba":
+        period = config.integer("expert_layer_period", default=2, least=1)
+        offset = config.integer("expert_layer_offset", default=1)
+        return sum(index % period == offset for index in range(blocks))
     if kinds := config.names("mlp_layer_types"):
         return sum(kind == "sparse" for kind in kinds)
     first = config.integer("first_k_dense_replace", "num_dense_layers", default=0)
     step = config.integer("decoder_sparse_step", "interleave_moe_layer_step", default=1, least=1)
-    only = config.values.get("mlp_only_layers") or ()
+    only = config.numbers("mlp_only_layers") or ()
     return len([i for i in range(first, blocks) if (i + 1) % step == 0 and i not in only])

@@ -1,7 +1,7 @@
 """Puts a plan together: a model on a machine, with what the operator has decided and what follows."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from pathlib import Path
 
 from gateway.planner import flags, kv_cache, memory, refusals, risks, speed
 from gateway.planner.flags import Choices, Flag
@@ -11,15 +11,15 @@ from gateway.planner.layers import Engine
 from gateway.planner.memory import Memory
 from gateway.planner.problem import PlanProblem
 from gateway.planner.shape import Shape
-from gateway.planner.shipped import Shipped
 from gateway.planner.source import Model
 from gateway.planner.speed import Step
-from gateway.planner.units import size_bytes
 
 COMFORTABLE_TOKENS_PER_SECOND = 40.0
 # Four requests of full length at once: less is one caller's machine.
 _WANTED_CONCURRENCY = 4
 _LENGTHS = (262_144, 131_072, 65_536, 32_768, 16_384, 8192, 4096, 2048)
+# A chat with its answer. Less is planned where it is asked for, and never chosen.
+SHORTEST_TOKENS = _LENGTHS[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +97,14 @@ class Plan:
         return third and self.ceiling > COMFORTABLE_TOKENS_PER_SECOND
 
 
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A model of which no plan can be made with these options, and why."""
+
+    model: Model
+    why: str
+
+
 def make(model: Model, hardware: Hardware | None, options: Options, bandwidth: float | None = None) -> Plan:
     """The plan of a model. Raises PlanProblem if there is neither a machine nor a size of the cache."""
     if hardware is None and options.kv_cache_bytes is None:
@@ -130,32 +138,6 @@ def make(model: Model, hardware: Hardware | None, options: Options, bandwidth: f
         flags=tuple(flags.choose(model.shape, cache, _choices(plan))),
         risks=tuple(risks.known(hardware, model.shape, cache, seqs if plan.too_many_seqs else None)),
     )
-
-
-def make_shipped(model: Model, hardware: Hardware | None, options: Options, profile: Shipped) -> Plan:
-    """The plan of a shipped profile: its own values, but for those that the operator gave by name."""
-    said = profile.value
-
-    def own(flag: str, given: Any) -> Any:
-        return given if flag in options.said else said(flag)
-
-    own_options = replace(
-        options,
-        max_model_len=own("max-model-len", options.max_model_len),
-        max_num_seqs=own("max-num-seqs", options.max_num_seqs),
-        max_num_batched_tokens=own("max-num-batched-tokens", options.max_num_batched_tokens),
-        gpu_memory_utilization=own("gpu-memory-utilization", options.gpu_memory_utilization),
-        kv_cache_dtype=own("kv-cache-dtype", options.kv_cache_dtype) or "auto",
-        prefix_caching=own("enable-prefix-caching", options.prefix_caching),
-        kv_cache_bytes=options.kv_cache_bytes or size_bytes(profile.kv_cache, "kv_cache"),
-    )
-    plan = make(model, hardware, own_options)
-    ruled = {flag.name: flag for flag in plan.flags}
-    kept = [
-        ruled[one.name] if one.name in options.said and one.name in ruled else one for one in profile.flags
-    ]
-    inflight = plan.max_inflight if "max-num-seqs" in options.said else profile.gateway["max_inflight"]
-    return replace(plan, flags=tuple(kept), max_inflight=inflight)
 
 
 def _engine(shape: Shape, hardware: Hardware | None, options: Options) -> Engine:
@@ -206,13 +188,17 @@ def _left(divided: Memory | None) -> int:
 
 
 def _length(shape: Shape, engine: Engine, bytes_left: int) -> int:
-    """The longest usual length of which four requests fit at once; else the longest that starts at all."""
+    """The longest usual length of which four requests fit at once; else the longest of which one does.
+
+    Of a cache that does not hold the shortest of them, that one, with which vLLM does not start.
+    """
     for length in (shape.max_model_len, *(one for one in _LENGTHS if one < shape.max_model_len)):
         cache = kv_cache.compute(shape, replace(engine, max_model_len=length), bytes_left)
         if cache.starts and cache.max_concurrency >= _WANTED_CONCURRENCY:
             return length
     longest = kv_cache.compute(shape, engine, bytes_left).longest
-    return next((one for one in _LENGTHS if one <= longest), longest) or min(shape.max_model_len, 2048)
+    shortest = min(shape.max_model_len, SHORTEST_TOKENS)
+    return next((one for one in _LENGTHS if one <= longest), shortest)
 
 
 def _seqs(shape: Shape, hardware: Hardware | None, cache: KVCache) -> int:
@@ -227,11 +213,12 @@ def _seqs(shape: Shape, hardware: Hardware | None, cache: KVCache) -> int:
 def _choices(plan: Plan) -> Choices:
     options, hardware = plan.options, plan.hardware
     utilization = options.gpu_memory_utilization
-    if utilization is None and hardware is not None and options.kv_cache_bytes is None:
+    # Beside a cache of a given size, too: the check at start takes 0.92 where nothing is said.
+    if utilization is None and hardware is not None and not (hardware.cpu and options.kv_cache_bytes):
         utilization = hardware.utilization
     return Choices(
         served_name(plan.model.name),
-        plan.model.repository,
+        _served_from(plan.model),
         hardware,
         utilization,
         options.kv_cache_bytes,
@@ -241,9 +228,17 @@ def _choices(plan: Plan) -> Choices:
     )
 
 
+def _served_from(model: Model) -> str:
+    """A hub id, or the whole path of a folder, which an engine elsewhere finds too."""
+    folder = Path(model.repository)
+    ours = folder.resolve().name == model.name and (folder / "config.json").is_file()
+    return str(folder.resolve()) if ours else model.repository
+
+
 def served_name(name: str) -> str:
-    """The id that callers write: the last part of a hub id, in small letters."""
-    return name.rstrip("/").rsplit("/", 1)[-1].lower()
+    """The id that callers write: the last part of a hub id, in small letters, and what the gateway takes."""
+    own = name.rstrip("/").rsplit("/", 1)[-1].lower()
+    return "".join(one if one.isprintable() and one != "*" else "-" for one in own).strip() or "model"
 
 
 def _alternatives(shape: Shape, cache: KVCache) -> tuple[Alternative, ...]:

@@ -6,15 +6,18 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gateway.planner import flags, shipped
+import yaml
+
+from gateway.planner import parsers, shipped
 from gateway.planner.flags import Flag, Value
 from gateway.planner.plan import Plan
 from gateway.planner.shipped import Shipped
-from gateway.planner.units import GIB
+from gateway.planner.texts import printable, quoted
+from gateway.planner.units import GIB, share
 
 WIDTH = 113
 _TITLES = {"capacity": "Capacity", "special": "Model and hardware", "everywhere": "The same in every profile"}
-_PLAIN = re.compile(r"[A-Za-z][\w./-]*|[0-9]+(?:\.[0-9]+){3}")
+_PLAIN = re.compile(r"[A-Za-z/][\w./-]*|[0-9]+(?:\.[0-9]+){3}", re.ASCII)
 _FIGURES = (
     "KV cache (computed): {gib} GiB -> {blocks} blocks of {block} tokens, {per_request} for a full-length "
     "request, {at_once} of those at once; vLLM's log says {tokens} tokens."
@@ -29,7 +32,7 @@ def serve_file(plan: Plan, of: Shipped | None = None) -> str:
     """The text of a file for `vllm serve --config`; `of` is the shipped profile that it is, if it is one."""
     head = of.head if of else _head(plan)
     as_shipped = of is not None and not plan.options.said
-    figures = (of.figures if of and as_shipped else _figures(plan)).format(**_numbers(plan, of))
+    figures = (of.figures if of and as_shipped else _figures(plan, of)).format(**_numbers(plan, of))
     named, *others = _parts([*plan.flags, *shipped.everywhere()])
     text = [_comment(head), "", *named[1]]
     for title, lines in others:
@@ -43,10 +46,11 @@ def serve_file(plan: Plan, of: Shipped | None = None) -> str:
 def gateway_file(plan: Plan, name: str, of: Shipped | None = None) -> str:
     """The text of the gateway's settings for the same profile."""
     said = of.gateway if of else _gateway(plan)
-    cap = min(said["default_max_tokens"], max(1, plan.cache.engine.max_model_len // 2))
-    values = {flag.name: flag.value for flag in plan.flags}
+    cap, reason = _cap(plan, said)
+    served = str(next(flag.value for flag in plan.flags if flag.name == "served-model-name"))
     lines = [
-        f"# The gateway's settings with the profile {name}. examples/gateway.toml shows all the others, and",
+        f"# The gateway's settings with the profile {printable(name)}. examples/gateway.toml shows all the "
+        "others, and",
         "# `gateway check FILE` finds what is wrong. Listeners, trusted proxies and secrets come from "
         "compose.yaml.",
         "",
@@ -56,14 +60,14 @@ def gateway_file(plan: Plan, name: str, of: Shipped | None = None) -> str:
         ),
         "",
         "[policy]",
-        _beside(f"default_max_tokens = {cap}", said["default_max_tokens_reason"]),
+        _beside(f"default_max_tokens = {cap}", reason),
         _beside(
             'media = "data"',
             "as allowed-media-domains in the engine's profile: nothing is fetched from anywhere",
         ),
         "",
         "[[models]]",
-        f'id = "{values["served-model-name"]}"',
+        f"id = {quoted(served)}",
         'aliases = ["default"]',
         'engines = ["http://vllm:8000"]',
         _beside(f"max_inflight = {plan.max_inflight}", _inflight_reason(plan)),
@@ -71,10 +75,21 @@ def gateway_file(plan: Plan, name: str, of: Shipped | None = None) -> str:
     if said["defaults"]:
         lines += ["", _beside("[models.defaults]", said["defaults_reason"]), *_assignments(said["defaults"])]
     if "thinking" in said:
-        callers = f'callers write "{values["served-model-name"]}:thinking"'
+        callers = f'callers write "{printable(served)}:thinking"'
         lines += ["", _beside("[models.variants.thinking]", callers), "[models.variants.thinking.defaults]"]
         lines += _assignments(said["thinking"])
     return "\n".join(lines) + "\n"
+
+
+def _cap(plan: Plan, said: Mapping[str, Any]) -> tuple[int, str]:
+    """The gateway's `default_max_tokens`, half of the context at most, and its reason."""
+    cap, reason = said["default_max_tokens"], str(said["default_max_tokens_reason"])
+    half = max(1, plan.cache.engine.max_model_len // 2)
+    if cap > half:
+        return half, "for a caller who sets no limit: half of the context"
+    if "max-model-len" in plan.options.said:
+        reason = reason.split(":")[0]  # what part of the context it is was said of another length
+    return cap, reason
 
 
 def _parts(all_flags: list[Flag]) -> Iterator[tuple[str, list[str]]]:
@@ -88,21 +103,25 @@ def _parts(all_flags: list[Flag]) -> Iterator[tuple[str, list[str]]]:
 
 def _head(plan: Plan) -> str:
     where = plan.hardware.title if plan.hardware else "a given size of the KV cache"
-    return f"`vllm serve --config` for {plan.model.name} on {where}, written by gateway plan.\n{_ORIGINS}"
+    name = printable(plan.model.name)
+    return f"`vllm serve --config` for {name} on {printable(where)}, written by gateway plan.\n{_ORIGINS}"
 
 
-def _figures(plan: Plan) -> str:
-    how = (
-        "given"
-        if plan.options.kv_cache_bytes is not None
-        else "an estimate: the log of a start says what it is"
-    )
+def _figures(plan: Plan, of: Shipped | None) -> str:
+    how = "an estimate: the log of a start says what it is"
+    if of and "kv-cache-memory-bytes" not in plan.options.said:
+        how = f"made of the shipped profile's {of.kv_cache.removesuffix('GiB')}"
+    elif plan.options.kv_cache_bytes is not None:
+        how = "given"
     return f"{_FIGURES} The {{gib}} GiB are {how}."
 
 
 def _numbers(plan: Plan, of: Shipped | None) -> dict[str, str]:
     cache = plan.cache
-    size = of.kv_cache.removesuffix("GiB") if of else f"{int(cache.bytes / GIB * 10) / 10:.1f}"
+    # A byte less than a tenth of a GiB is that tenth: what was given is cut to whole bytes.
+    size = f"{int((cache.bytes + 1) / GIB * 10) / 10:.1f}"
+    if of and not plan.options.said:
+        size = of.kv_cache.removesuffix("GiB")
     return {
         "gib": size,
         "blocks": f"{cache.num_blocks:,}",
@@ -125,12 +144,14 @@ def _yaml(value: Value) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
-        return f"{value:.2f}"
+        return share(value)
     if isinstance(value, list):
         return f"[{', '.join(_yaml(one) for one in value)}]"
-    if isinstance(value, int) or _PLAIN.fullmatch(value) or re.fullmatch(r"[0-9a-f]{40}", value):
+    if isinstance(value, int):
         return str(value)
-    return json.dumps(value)  # a JSON string is one of YAML
+    # A name that YAML would read as something else (null, on, a number) is quoted.
+    plain = _PLAIN.fullmatch(value) or re.fullmatch(r"[0-9a-f]{40}", value)
+    return value if plain and yaml.safe_load(value) == value else quoted(value)
 
 
 def _beside(left: str, comment: str) -> str:
@@ -144,7 +165,7 @@ def _assignments(values: Mapping[str, Any]) -> list[str]:
 def _toml(value: Any) -> str:
     if isinstance(value, dict):
         return f"{{ {', '.join(_assignments(value))} }}"
-    return json.dumps(value)
+    return quoted(value) if isinstance(value, str) else json.dumps(value)
 
 
 def _inflight_reason(plan: Plan) -> str:
@@ -161,7 +182,7 @@ def _gateway(plan: Plan) -> dict[str, Any]:
         "default_max_tokens_reason": "for a caller who sets no limit: a quarter of the context, or 8,192",
         "defaults": {},
     }
-    known = flags.parsers(plan.model.shape.model_type)
+    known = parsers.of(plan.model.shape.model_type, plan.model.repository)
     if known and known.thinks:
         found["defaults"] = {"chat_template_kwargs": {"enable_thinking": False}}
         found["defaults_reason"] = "used where the caller is silent"

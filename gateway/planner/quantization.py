@@ -11,21 +11,51 @@ from gateway.planner.shape import Quantization
 _INT4 = 0.5 + 2.5 / 128
 _NVFP4 = 0.5 + 1 / 16
 _MXFP4 = 0.5 + 1 / 32
+_MOST_BITS = 32
+# What ModelOpt up to 0.29 wrote into a file of its own.
+_MODELOPT = {
+    "fp8": "modelopt",
+    "fp8_per_channel_per_token": "modelopt",
+    "fp8_pb_wo": "modelopt",
+    "nvfp4": "modelopt-fp4",
+}
 
 
-def read(config: Fields, dtype_bytes: int) -> Quantization:
-    """How the weights are stored. Raises PlanProblem for a method without a known size."""
-    own = config.part("quantization_config") or config.part("compression_config")
+def read(
+    config: Fields, dtype_bytes: int, *, beside: Fields | None = None, latent: bool = False
+) -> Quantization:
+    """How the weights are stored. Raises PlanProblem for a method without a known size.
+
+    `beside` is the hf_quant_config.json of such a model, which counts where config.json has nothing.
+    `latent` tells whether the model's attention is latent: its cache is not of the type that
+    compressed-tensors names.
+    """
+    own = config.part("quantization_config") or beside or config.part("compression_config")
     if own is None:
         text = config.part("text_config")
         own = text.part("quantization_config") if text else None
     if own is None:
         return Quantization("none", dtype_bytes, dtype_bytes)
-    method = own.text("quant_method", default="modelopt" if own.has("quant_algo") else "").replace("_", "-")
+    method = _method(own)
     size = _size(own, method)
     # gpt-oss: the experts alone.
     dense = float(dtype_bytes) if method == "mxfp4" else size
-    return Quantization(_name(own, method), size, dense, _kv_cache_dtype(own, method))
+    cache = "auto" if latent and method == "compressed-tensors" else _kv_cache_dtype(own, method)
+    return Quantization(_name(own, method), size, dense, cache)
+
+
+def _method(own: Fields) -> str:
+    """As vLLM's `_normalize_quantization_config` names it."""
+    inner, producer = own.part("quantization"), own.part("producer")
+    if producer and producer.text("name", default="") == "modelopt" and inner and inner.has("quant_algo"):
+        algorithm = _algorithm(own)
+        if algorithm not in _MODELOPT:
+            raise inner.missing(
+                "quant_algo", f"is {algorithm!r}, and one of {', '.join(_MODELOPT)} is needed"
+            )
+        return _MODELOPT[algorithm]
+    default = "modelopt" if own.has("quant_algo") else ""
+    return own.text("quant_method", default=default).lower().replace("_", "-")
 
 
 def _size(own: Fields, method: str) -> float:
@@ -36,7 +66,7 @@ def _size(own: Fields, method: str) -> float:
     if method.startswith("modelopt") or "nvfp4" in method:
         return _NVFP4
     if method in ("awq", "gptq", "auto-round", "gptq-marlin", "awq-marlin", "inc"):
-        bits = own.integer("bits", "w_bit", default=4)
+        bits = _bits(own, "bits", own.integer("bits", "w_bit", default=4))
         return _INT4 if bits == 4 else bits / 8
     if method == "bitsandbytes":
         return 0.5 + 1 / 16 if own.flag("load_in_4bit", default=False) else 1.0
@@ -58,10 +88,16 @@ def _compressed(own: Fields) -> float:
     weights = group.part("weights") if group else None
     if weights is None:
         raise groups.missing("weights")
-    bits = weights.integer("num_bits", least=1)
+    bits = _bits(weights, "num_bits", weights.integer("num_bits"))
     if bits != 4:
         return bits / 8
     return _NVFP4 if weights.text("type", default="int") == "float" else _INT4
+
+
+def _bits(own: Fields, name: str, bits: int) -> int:
+    if not 1 <= bits <= _MOST_BITS:
+        raise own.missing(name, f"is {bits:,}, and 1 to {_MOST_BITS} can be right")
+    return bits
 
 
 def _algorithm(own: Fields) -> str:
@@ -80,7 +116,9 @@ def _name(own: Fields, method: str) -> str:
 
 
 def _kv_cache_dtype(own: Fields, method: str) -> str:
-    """vLLM's `get_kv_cache_quant_algo_string`: modelopt checkpoints alone decide it."""
+    """vLLM's `get_kv_cache_quant_algo_string`, and what its `Attention` takes from compressed-tensors."""
+    if method == "compressed-tensors":
+        return _compressed_cache(own)
     if not method.startswith("modelopt"):
         return "auto"
     inner = own.part("quantization") or own
@@ -97,3 +135,15 @@ def _kv_cache_dtype(own: Fields, method: str) -> str:
             return "fp8"
         return "nvfp4" if said.get("num_bits") == 4 and said.get("type") == "float" else "auto"
     return {"fp8": "fp8", "fp8_e4m3": "fp8", "nvfp4": "nvfp4"}.get(str(said).lower(), "auto")
+
+
+def _compressed_cache(own: Fields) -> str:
+    """Of 8-bit floats or of the model's own type: vLLM refuses all others."""
+    scheme = own.part("kv_cache_scheme")
+    if scheme is None:
+        return "auto"
+    kind, bits = scheme.text("type", default="int"), scheme.integer("num_bits", default=8)
+    if (kind, bits) != ("float", 8):
+        why = f"is {kind!r} of {bits} bits, and vLLM has such a cache of 8-bit floats alone"
+        raise scheme.unknown("type", why, "Set kv_cache_scheme to null: the cache is then of 16 bits.")
+    return "fp8"

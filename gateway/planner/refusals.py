@@ -9,6 +9,7 @@ def check(shape: Shape, engine: Engine, max_num_seqs: int | None) -> None:
     """Raises PlanProblem, naming the option and a value that would do."""
     _blocks(engine)
     _ranks(shape, engine.tensor_parallel_size)
+    _cache_type(shape, engine)
     if max_num_seqs is not None and max_num_seqs > engine.max_num_batched_tokens:  # config/scheduler.py
         raise PlanProblem(
             f"--max-num-seqs {max_num_seqs} is more than the {engine.max_num_batched_tokens} of "
@@ -26,6 +27,17 @@ def _blocks(engine: Engine) -> None:
     size, unit = engine.block_size, engine.kernel_block
     if size is not None and size % unit:
         raise PlanProblem(f"--block-size {size} is no multiple of {unit}: take {-(-size // unit) * unit}.")
+
+
+def _cache_type(shape: Shape, engine: Engine) -> None:
+    """`VllmConfig.validate_nvfp4_kv_cache_with_mla`."""
+    own = shape.quantization.kv_cache_dtype
+    named = own if engine.kv_cache_dtype == "auto" else engine.kv_cache_dtype
+    if shape.latent and named == "nvfp4":
+        raise PlanProblem(
+            "--kv-cache-dtype nvfp4 does not go with multi-head latent attention, and vLLM refuses it: "
+            "take fp8."
+        )
 
 
 def _ranks(shape: Shape, ranks: int) -> None:

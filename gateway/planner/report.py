@@ -9,9 +9,9 @@ from rich.text import Text
 
 from gateway.planner import answer
 from gateway.planner.kv_cache import KVCache
-from gateway.planner.plan import COMFORTABLE_TOKENS_PER_SECOND, Plan
+from gateway.planner.plan import COMFORTABLE_TOKENS_PER_SECOND, Plan, Refused
 from gateway.planner.speed import REQUEST_TOKENS
-from gateway.planner.units import gb, gib
+from gateway.planner.units import gb, gib, share
 
 _TABLE = (
     "Weights as published or counted; ceiling, context and KV tokens are computed from an estimate of memory"
@@ -30,7 +30,7 @@ def render(plan: Plan) -> RenderableType:
     return Group(*parts)
 
 
-def table(plans: Iterable[Plan]) -> Table:
+def table(plans: Iterable[Plan | Refused]) -> Table:
     """One row for each model: what an operator wants to know first."""
     found = _table(
         _TABLE, "model", "weights", "active", "fits", "ceiling", "comfortable", "context", "KV tokens"
@@ -39,25 +39,43 @@ def table(plans: Iterable[Plan]) -> Table:
         column.no_wrap = True
         if column.header not in ("model", "fits", "comfortable"):
             column.justify = "right"
+    refused: dict[str, list[str]] = {}
     for plan in plans:
         count = plan.model.shape.parameters
         found.add_row(
             plan.model.name,
             gb(plan.model.weights.bytes),
             f"{count.active / 1e9:.1f}B of {count.total / 1e9:.1f}B",
-            "yes" if plan.fits else "no",
-            f"{plan.ceiling:,.0f} tok/s" if plan.ceiling else "-",
-            "yes" if plan.fits and plan.comfortable else "no",
-            f"{plan.cache.engine.max_model_len:,}" if plan.fits else "-",
-            f"{plan.cache.tokens:,}" if plan.fits else "-",
+            *(_cells(plan) if isinstance(plan, Plan) else ("refused", "-", "-", "-", "-")),
         )
+        if isinstance(plan, Refused):
+            refused.setdefault(plan.why, []).append(plan.model.name)
+    if refused:
+        why = "\n".join(f"{', '.join(models)}: {why}" for why, models in refused.items())
+        found.caption, found.caption_justify = why, "left"
     return found
+
+
+def _cells(plan: Plan) -> Sequence[str]:
+    return (
+        "yes" if plan.fits else "no",
+        f"{plan.ceiling:,.0f} tok/s" if plan.ceiling else "-",
+        _comfort(plan),
+        f"{plan.cache.engine.max_model_len:,}" if plan.fits else "-",
+        f"{plan.cache.tokens:,}" if plan.fits else "-",
+    )
+
+
+def _comfort(plan: Plan) -> str:
+    if plan.fits and plan.comfortable is None:
+        return "-"  # no bandwidth is known
+    return "yes" if plan.fits and plan.comfortable else "no"
 
 
 def _verdict(plan: Plan) -> Text:
     where = plan.hardware.title if plan.hardware else "the given KV cache"
     if not plan.fits:
-        return Text(f"{plan.model.name} does not fit on {where}: {_why_not(plan)}", style="bold red")
+        return Text(f"{plan.model.name} does not fit on {where}: {why_not(plan)}", style="bold red")
     said = f"{plan.model.name} fits on {where}"
     if plan.comfortable is not None:
         rule = f"weights under a third of memory, and over {COMFORTABLE_TOKENS_PER_SECOND:.0f} tokens/s"
@@ -65,7 +83,8 @@ def _verdict(plan: Plan) -> Text:
     return Text(f"{said}.", style="bold green")
 
 
-def _why_not(plan: Plan) -> str:
+def why_not(plan: Plan) -> str:
+    """What keeps a plan that does not fit from fitting, and how far it is from it."""
     if plan.memory is not None and plan.options.kv_cache_bytes is None and plan.memory.left_bytes <= 0:
         return (
             f"its weights take {gib(plan.memory.weights_bytes)} of {gib(plan.memory.requested_bytes)}, and "
@@ -104,17 +123,19 @@ def _of_weights(plan: Plan, rests: dict[str, str]) -> Iterable[Sequence[str]]:
             f"{plan.ceiling:,.0f} tokens/s",
             f"{rests['speed.single_stream_tokens_per_second']}: bandwidth / bytes for one token",
         )
+    elif plan.hardware is not None:
+        yield "single-stream ceiling", "not known", "nobody told this card's bandwidth: --bandwidth does"
 
 
 def _of_memory(plan: Plan) -> Iterable[Sequence[str]]:
     divided = plan.memory
     if divided is None:
         return
-    share = divided.requested_bytes / divided.total_bytes
+    given = round(divided.requested_bytes / divided.total_bytes, 6)  # bytes are whole
     yield (
         "memory for vLLM",
         f"{gib(divided.requested_bytes)} of {gib(divided.total_bytes)}",
-        f"computed: x {share:.2f}",
+        f"computed: x {share(given)}",
     )
     yield "activations, graphs, libraries", gib(
         divided.activation_bytes + divided.graphs_bytes + divided.libraries_bytes

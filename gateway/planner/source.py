@@ -2,15 +2,17 @@
 
 import os
 import re
+import stat
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
 
-from gateway.planner import catalogue, config, weights
+from gateway.planner import catalogue, config, hub_client, weights
+from gateway.planner.fields import Fields
 from gateway.planner.problem import PlanProblem
 from gateway.planner.shape import Shape
 from gateway.planner.weights import Weights
@@ -19,7 +21,7 @@ HUB = "https://huggingface.co"
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 _FILE = re.compile(r"[\w-][\w.-]*(?:/[\w-][\w.-]*)*\.safetensors")
 _MOST_FILES = 1000
-_TIMEOUT_SECONDS = 20.0
+_SHOWN = 80
 # For one file, however slowly it trickles.
 _MOST_SECONDS = 60.0
 _INDEX = "model.safetensors.index.json"
@@ -43,18 +45,29 @@ def find(name: str, *, drafts: bool = False, environ: Mapping[str, str] = os.env
     With `drafts`, the weights of its own draft head count. Raises PlanProblem, which says what is missing.
     """
     folder = Path(name)
-    if (folder / "config.json").is_file():
+    if _is(stat.S_ISREG, folder / "config.json"):
         return _of_folder(folder, drafts=drafts)
     if entry := catalogue.find(name):
         return Model(entry.name, entry.repository, entry.shape, entry.weights)
-    if folder.is_dir():
+    if _is(stat.S_ISDIR, folder):
         raise PlanProblem(f"{folder}/config.json is missing: name the model's own folder.")
     if not _REPOSITORY.fullmatch(name):
+        shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}..."
         raise PlanProblem(
-            f"{name!r} is no folder, no hub id (as in Qwen/Qwen3-8B-AWQ) and not in the catalogue: "
+            f"{shown!r} is no folder, no hub id (as in Qwen/Qwen3-8B-AWQ) and not in the catalogue: "
             f"{', '.join(catalogue.names())}."
         )
     return _of_hub(name, drafts=drafts, environ=environ)
+
+
+def _is(kind: Callable[[int], bool], path: Path) -> bool:
+    """Whether it is there and of that kind; a name that no file can have is not."""
+    try:
+        return kind(path.stat().st_mode)
+    except PermissionError as error:
+        raise PlanProblem(f"{path} cannot be looked at ({error.strerror}): let this user read it.") from error
+    except (OSError, ValueError):
+        return False
 
 
 def _of_folder(folder: Path, *, drafts: bool) -> Model:
@@ -117,13 +130,10 @@ def _of_hub(name: str, *, drafts: bool, environ: Mapping[str, str]) -> Model:
     endpoint = (environ.get("HF_ENDPOINT") or HUB).rstrip("/")
     try:
         hub = httpx.URL(endpoint).host or endpoint  # without a password that may stand in it
-        with httpx.Client(
-            base_url=f"{endpoint}/{name}/resolve/main/",
-            headers=_headers(environ),
-            follow_redirects=True,
-            timeout=_TIMEOUT_SECONDS,
-        ) as client:
-            shape = config.read(_json(client, "config.json", name), f"{name}/config.json")
+        with hub_client.connect(f"{endpoint}/{name}/resolve/main/", _headers(environ)) as client:
+            values = _json(client, "config.json", name)
+            beside = _beside(client, name) if config.wants_beside(values) else None
+            shape = config.read(values, f"{name}/config.json", beside=beside)
             tensors = _tensors(client, name)
     except httpx.HTTPStatusError as error:
         raise PlanProblem(f"{name}: {hub} answers {_said(error.response.status_code)}") from error
@@ -139,6 +149,14 @@ def _of_hub(name: str, *, drafts: bool, environ: Mapping[str, str]) -> Model:
         return Model(name, name, shape, weights.estimate(shape))
     source = f"the headers of its safetensors files at {hub}"
     return Model(name, name, shape, weights.measured(shape, tensors, source, drafts=drafts))
+
+
+def _beside(client: httpx.Client, name: str) -> Fields | None:
+    answer = _get(client, config.BESIDE)
+    if answer.status_code == 404:
+        return None
+    source = f"{name}/{config.BESIDE}"
+    return Fields(_object(answer, source), source)
 
 
 def _headers(environ: Mapping[str, str]) -> dict[str, str]:

@@ -3,10 +3,10 @@
 An upper bound: no kernel reads memory at its full rate, and large batches are limited by arithmetic too.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gateway.planner.layers import Engine, state_bytes, token_bytes
-from gateway.planner.shape import Shape, State
+from gateway.planner.shape import Attention, Shape, State
 from gateway.planner.weights import Weights
 
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -49,12 +49,17 @@ def experts_met(experts: int, per_token: int, batch: int) -> float:
 
 
 def request_bytes(shape: Shape, engine: Engine, tokens: int) -> int:
-    """What one step of one request of so many tokens reads of its cache; a state is read and written."""
+    """What one step of one request of so many tokens reads of its cache on one of the cards.
+
+    A state is read and written. Heads are divided among cards, down to one on each; MLA's vector is on all.
+    """
     total = 0
     for layer in shape.layers:
         if isinstance(layer, State):
             total += 2 * state_bytes(layer, shape, engine)
         else:
+            if isinstance(layer, Attention):
+                layer = replace(layer, kv_heads=max(1, layer.kv_heads // engine.tensor_parallel_size))
             window = getattr(layer, "window", None) or getattr(layer, "chunk", None) or tokens
             total += min(window, tokens) * token_bytes(layer, shape, engine)
     return total

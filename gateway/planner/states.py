@@ -4,7 +4,8 @@ The shapes are vLLM's `MambaStateShapeCalculator` (model_executor/layers/mamba/m
 of their elements `model_executor/models/config.py` and each model's `get_mamba_state_dtype_from_config`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from gateway.planner.attention import heads
@@ -12,6 +13,14 @@ from gateway.planner.fields import Fields
 from gateway.planner.shape import Layer, State
 
 _BYTES = MappingProxyType({"float32": 4, "bfloat16": 2, "float16": 2})
+_NEMOTRON = MappingProxyType(
+    {
+        **dict.fromkeys(("M", "mamba", "linear_attention"), "mamba"),
+        **dict.fromkeys(("*", "attention", "full_attention"), "attention"),
+        **dict.fromkeys(("-", "mlp"), "mlp"),
+        **dict.fromkeys(("E", "moe"), "moe"),
+    }
+)
 
 
 def reader(model_type: str) -> Callable[[Fields, int], tuple[Layer, ...]] | None:
@@ -29,9 +38,14 @@ def _delta_net(config: Fields, dtype_bytes: int) -> tuple[Layer, ...]:
     if types is None:
         interval = config.integer("full_attention_interval", default=4, least=1)
         types = tuple("x" if (index + 1) % interval else "full_attention" for index in range(count))
-    if len(types) != count:
-        raise config.missing("layer_types", f"has {len(types)} entries for {count} layers")
+    _check_count(config, "layer_types", types)
     return tuple(plain if kind == "full_attention" else state for kind in types)
+
+
+def _check_count(config: Fields, name: str, kinds: Sequence[str]) -> None:
+    count = config.integer("num_hidden_layers", least=1)
+    if len(kinds) != count:
+        raise config.missing(name, f"has {len(kinds)} entries for {count} layers")
 
 
 def _gated_delta(config: Fields, dtype_bytes: int) -> State:
@@ -56,13 +70,32 @@ def _gated_delta(config: Fields, dtype_bytes: int) -> State:
     )
 
 
-def _nemotron_h(config: Fields, _: int) -> tuple[Layer, ...]:
-    """A pattern of letters or a list: Mamba2, attention, and layers without any memory."""
-    pattern = config.text("hybrid_override_pattern", default="")
-    letters = {"M": "mamba", "*": "attention"}
-    kinds = config.names("layers_block_type", "layer_types") or tuple(letters.get(x, "none") for x in pattern)
-    if not kinds:
+def nemotron_kinds(config: Fields) -> tuple[str, ...]:
+    """What each layer of a Nemotron-H is: "mamba", "attention", "mlp" or "moe".
+
+    Raises PlanProblem, naming the field, for what is none of them, and unless there are layers of the first
+    two: vLLM takes the page of a hybrid for granted.
+    """
+    name = next((name for name in ("layers_block_type", "layer_types") if config.has(name)), "")
+    said: tuple[str, ...] = config.names(name) or () if name else ()
+    if not said:
+        name = "hybrid_override_pattern"
+        said = tuple(config.text(name, default=""))
+    if not said:
         raise config.missing("layers_block_type (or hybrid_override_pattern)")
+    if unknown := sorted(set(said) - _NEMOTRON.keys()):
+        raise config.missing(name, f"has {', '.join(unknown)[:80]}, which this kind has not")
+    kinds = tuple(_NEMOTRON[one] for one in said)
+    if not {"mamba", "attention"} <= set(kinds):
+        raise config.missing(name, "has not both Mamba and attention layers")
+    return kinds
+
+
+def _nemotron_h(config: Fields, dtype_bytes: int) -> tuple[Layer, ...]:
+    """A pattern of letters or a list: Mamba2, attention, and layers without any memory."""
+    kinds = nemotron_kinds(config)
+    # Other types than float32 are kept on CPUs too.
+    said = config.text("mamba_ssm_cache_dtype", default="float32")
     count, width = config.integer("mamba_num_heads", least=1), config.integer("mamba_head_dim", least=1)
     state = _mamba2(
         inner=count * width,
@@ -71,15 +104,10 @@ def _nemotron_h(config: Fields, _: int) -> tuple[Layer, ...]:
         width=width,
         size=config.integer("ssm_state_size"),
         kernel=config.integer("conv_kernel", "mamba_d_conv"),
-        element=_element(config, "mamba_ssm_cache_dtype", default="float32"),
+        element=dtype_bytes if said == "auto" else _element(config, "mamba_ssm_cache_dtype", "float32"),
     )
-    plain = heads(config)
-    kept: dict[str, Layer] = {
-        "mamba": state,
-        "linear_attention": state,
-        "attention": plain,
-        "full_attention": plain,
-    }
+    plain = replace(heads(config), window=config.integer("sliding_window", default=0) or None)
+    kept: dict[str, Layer] = {"mamba": replace(state, type_is_said=said != "auto"), "attention": plain}
     return tuple(kept[kind] for kind in kinds if kind in kept)
 
 
@@ -87,6 +115,7 @@ def _granite(config: Fields, dtype_bytes: int) -> tuple[Layer, ...]:
     kinds = config.names("layer_types", "layers_block_type")
     if kinds is None:
         raise config.missing("layer_types")
+    _check_count(config, "layer_types", kinds)
     plain = heads(config)
     if all(kind in ("attention", "full_attention") for kind in kinds):
         return (plain,) * len(kinds)
@@ -178,10 +207,11 @@ def _short_conv(config: Fields, _: int) -> tuple[Layer, ...]:
     state = State("short_conv", rows=config.integer("conv_L_cache", least=1) - 1, inner=width)
     plain = heads(config)
     count = config.integer("num_hidden_layers", least=1)
-    full = config.values.get("full_attn_idxs")
+    full = config.numbers("full_attn_idxs")
     types = config.names("layer_types") or tuple(
         "full_attention" if full is None or index in full else "conv" for index in range(count)
     )
+    _check_count(config, "layer_types", types)
     return tuple(plain if kind == "full_attention" else state for kind in types)
 
 

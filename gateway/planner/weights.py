@@ -5,6 +5,7 @@ config. Embeddings are looked up, not read; of experts, those that a token is se
 """
 
 import json
+import os
 import re
 import struct
 from collections.abc import Iterable, Mapping
@@ -137,10 +138,22 @@ def in_folder(files: Iterable[Path]) -> dict[str, int]:
             with file.open("rb") as stream:
                 length = header_length(stream.read(8), str(file))
                 header = json_object(stream.read(length), f"{file} is no safetensors file: its header")
+                size = os.fstat(stream.fileno()).st_size
         except OSError as error:
             raise PlanProblem(f"{file} cannot be read ({error.strerror}): download it anew.") from error
         found |= tensors_of(header, str(file))
+        _check_end(header, 8 + length, size, str(file))
     return found
+
+
+def _check_end(header: Mapping[str, Any], start: int, size: int, source: str) -> None:
+    """Raises PlanProblem if the tensors reach beyond the file: a download that broke off."""
+    ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
+    end = start + max(ends, default=0)
+    if end > size:
+        raise PlanProblem(
+            f"{source} is {size:,} bytes long and its tensors end at {end:,}: download it anew."
+        )
 
 
 def json_object(text: bytes, source: str) -> dict[str, Any]:

@@ -108,6 +108,30 @@ def test_the_table_has_every_model() -> None:
     assert [one["model"] for one in plans] == list(catalogue.names())
 
 
+def test_the_table_says_of_which_there_is_no_plan() -> None:
+    """One model that an option does not go with is a row and a reason, and no end of all others."""
+    argv = ("--table", "--hardware", "spark", "--tensor-parallel-size", "2")
+    result = run(*argv)
+    assert result.exit_code == 0
+    rows = {line.split()[0]: line for line in result.stdout.splitlines() if line.strip()}
+    assert "refused" in rows["smollm2-135m"]
+    assert "smollm2-135m: --tensor-parallel-size 2 does not divide" in " ".join(result.stdout.split())
+    assert "yes" in rows["qwen3-8b-awq"]
+    last = json.loads(run(*argv, "--json").stdout)[-1]
+    assert (last["model"], last["fits"]) == ("smollm2-135m", False)
+    assert "does not divide" in last["refused"]
+
+
+def test_a_context_that_nobody_wants_is_no_fit() -> None:
+    """160 tokens are planned where they are asked for, and never chosen."""
+    argv = ("gemma-4-31b-qat-int4", "--hardware", "rtx3090", "--gpu-memory-utilization", "0.92")
+    found = answer(*argv)
+    assert (found["fits"], found["kv_cache"]["max_model_len"]) == (False, 2048)
+    longest = found["kv_cache"]["longest_max_model_len"]
+    assert f"the longest --max-model-len is {longest:,}." in " ".join(run(*argv).stdout.split())
+    assert answer(*argv, "--max-model-len", str(longest))["fits"] is True
+
+
 @pytest.mark.parametrize(
     ("argv", "said"),
     [

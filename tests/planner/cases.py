@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from tests.planner.configs import CONFIGS
+from tests.planner.odd_configs import ODD
 
 GIB = 2**30
 LENGTHS = (4096, 32_768, 131_072)
@@ -62,6 +63,7 @@ def _variants() -> list[Case]:
     for config in ("llama-gqa", "qwen3.5-35b"):
         case = Case(config, 32_768, SIZES[1])
         found += [replace(case, kv_cache_dtype=f"{kind}_per_token_head") for kind in ("int8", "fp8", "int4")]
+    found.append(Case("nemotron-h-16bit", 32_768, SIZES[1], cuda=False, max_num_batched_tokens=2048))
     for config in ("qwen3.5-35b", "nemotron-h"):
         found.append(replace(Case(config, 4096, SIZES[1]), cuda=False, prefix_caching=False))
     found += [Case("qwen3.5-mtp", 32_768, SIZES[1], speculative_tokens=count) for count in (1, 3)]
@@ -73,8 +75,10 @@ def _variants() -> list[Case]:
 
 def every() -> list[Case]:
     """All of them: at least 72, of every kind of cache."""
-    plain = [Case(config, length, size) for config in CONFIGS for length in LENGTHS for size in SIZES]
-    return plain + _variants()
+    whole = [name for name in CONFIGS if name not in ODD]
+    plain = [Case(config, length, size) for config in whole for length in LENGTHS for size in SIZES]
+    odd = [Case(config, 1024 if config == "gpt2" else 32_768, SIZES[1]) for config in ODD]
+    return plain + odd + _variants()
 
 
 def few() -> list[Case]:

@@ -12,6 +12,7 @@ from tests.planner.config_forms import (
     nemotron_h,
     qwen3_5,
 )
+from tests.planner.odd_configs import ODD
 
 CONFIGS: dict[str, Config] = {
     "llama-gqa": model("llama", "LlamaForCausalLM", **attention(32, 32, 8, 128)),
@@ -224,4 +225,5 @@ CONFIGS: dict[str, Config] = {
         intermediate_size=1024,
         time_step_rank=32,
     ),
+    **ODD,
 }

@@ -37,6 +37,18 @@ def test_values_that_do_not_go_together(options: Options, said: str) -> None:
         plan(PLAIN, replace(options, kv_cache_bytes=2**33))
 
 
+@pytest.mark.parametrize(
+    ("named", "own"), [("nvfp4", {}), ("auto", {"quant_algo": "NVFP4", "kv_cache_quant_algo": "NVFP4"})]
+)
+def test_latent_attention_has_no_4_bit_cache(named: str, own: Config) -> None:
+    """vLLM refuses it, whoever asks for it; fp8 it has."""
+    values = {**CONFIGS["deepseek-v2-lite"], **({"quantization_config": own} if own else {})}
+    options = Options(kv_cache_dtype=named, kv_cache_bytes=2**33)
+    with pytest.raises(PlanProblem, match="nvfp4 does not go with multi-head latent attention"):
+        plan(values, options)
+    assert plan(values, replace(options, kv_cache_dtype="fp8")).fits
+
+
 def test_a_length_beyond_the_models_does_not_fit() -> None:
     """vLLM refuses it, however large the cache; the model's own length is taken."""
     own = PLAIN["max_position_embeddings"]

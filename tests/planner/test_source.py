@@ -4,7 +4,6 @@ import json
 import struct
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -13,72 +12,13 @@ import pytest
 from gateway.planner import source
 from gateway.planner.problem import PlanProblem
 from tests.planner.configs import CONFIGS
+from tests.planner.hub import TENSORS, Hub, header
+from tests.planner.odd_configs import OLD_MODELOPT
 
-TENSORS = {
-    "model.embed_tokens.weight": 2_000,
-    "model.layers.0.self_attn.q_proj.weight": 300,
-    "model.layers.0.mlp.gate.weight": 10,
-    "model.layers.0.mlp.experts.0.up_proj.weight": 4_000,
-    "model.layers.0.mlp.experts.gate_up_proj": 4_000,
-    "model.norm.weight": 5,
-    "lm_head.weight": 2_000,
-    "model.visual.blocks.0.weight": 700,
-    "mtp.layers.0.weight": 900,
-}
 # One token: all but embedding, vision and draft, and two of eight experts.
 FIXED = 300 + 10 + 5 + 2_000
 ACTIVE = FIXED + 8_000 // 8 * 2
 LOADED = FIXED + 2_000 + 8_000
-
-
-def header(tensors: dict[str, int]) -> bytes:
-    """The beginning of a safetensors file that holds these."""
-    entries: dict[str, Any] = {"__metadata__": {"format": "pt"}}
-    at = 0
-    for name, size in tensors.items():
-        entries[name] = {"dtype": "U8", "shape": [size], "data_offsets": [at, at + size]}
-        at += size
-    text = json.dumps(entries).encode()
-    return struct.pack("<Q", len(text)) + text
-
-
-class Hub(ThreadingHTTPServer):
-    """A hub that serves files, ranges of them, and keeps what it was asked."""
-
-    def __init__(self, files: dict[str, bytes]) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.files = files
-        self.sent = 0
-        self.tokens: set[str | None] = set()
-
-    @property
-    def url(self) -> str:
-        """Its address."""
-        return f"http://127.0.0.1:{self.server_port}"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Hub
-
-    def do_GET(self) -> None:
-        """A file, a part of it, or 404."""
-        self.server.tokens.add(self.headers["authorization"])
-        body = self.server.files.get(self.path)
-        if body is None:
-            self.send_error(404)
-            return
-        status = 200
-        if asked := self.headers["range"]:
-            first, last = asked.removeprefix("bytes=").split("-")
-            body, status = body[int(first) : int(last) + 1], 206
-        self.server.sent += len(body)
-        self.send_response(status)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # named so by the base class
-        """Says nothing."""
 
 
 @pytest.fixture
@@ -155,6 +95,59 @@ def test_a_broken_file_of_weights_is_named(tmp_path: Path, body: bytes) -> None:
     (tmp_path / "model.safetensors").write_bytes(body)
     with pytest.raises(PlanProblem, match=r"model\.safetensors is no safetensors file"):
         source.find(str(tmp_path))
+
+
+def test_a_file_that_broke_off_is_named(tmp_path: Path) -> None:
+    """Its header alone would make a figure for weights that are not there; one byte too few is too few."""
+    (tmp_path / "config.json").write_text(json.dumps(CONFIGS["qwen3-moe"]))
+    whole = header(TENSORS)
+    (tmp_path / "model.safetensors").write_bytes(whole[:-1])
+    with pytest.raises(
+        PlanProblem,
+        match=rf"model\.safetensors is {len(whole) - 1:,} bytes long and its tensors end at {len(whole):,}",
+    ):
+        source.find(str(tmp_path))
+
+
+QUANTISED = json.dumps(OLD_MODELOPT)
+
+
+def test_modelopts_own_file_in_a_folder(tmp_path: Path) -> None:
+    """Up to 0.29 it stands beside a config.json that says nothing; beside one that does it is not read."""
+    (tmp_path / "config.json").write_text(json.dumps(CONFIGS["llama-gqa"]))
+    (tmp_path / "hf_quant_config.json").write_text(QUANTISED)
+    found = source.find(str(tmp_path)).shape.quantization
+    assert (found.method, found.expert_bytes, found.kv_cache_dtype) == ("fp8", 1.0, "fp8")
+    own = {**CONFIGS["llama-gqa"], "quantization_config": {"quant_method": "awq", "bits": 4}}
+    (tmp_path / "config.json").write_text(json.dumps(own))
+    (tmp_path / "hf_quant_config.json").write_text("{")
+    assert source.find(str(tmp_path)).shape.quantization.method == "int4"
+
+
+def test_modelopts_own_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    """And not config.json, which is right."""
+    (tmp_path / "config.json").write_text(json.dumps(CONFIGS["llama-gqa"]))
+    wrong = {**OLD_MODELOPT, "quantization": {"quant_algo": "NF4"}}
+    for text in (json.dumps(wrong), "[]", "{"):
+        (tmp_path / "hf_quant_config.json").write_text(text)
+        with pytest.raises(PlanProblem, match=r"hf_quant_config\.json"):
+            source.find(str(tmp_path))
+
+
+def test_modelopts_own_file_on_a_hub(hub: Hub) -> None:
+    """It is asked for, and what it says counts."""
+    hub.files["/org/model/resolve/main/hf_quant_config.json"] = QUANTISED.encode()
+    found = source.find("org/model", environ={"HF_ENDPOINT": hub.url}).shape.quantization
+    assert (found.method, found.kv_cache_dtype) == ("fp8", "fp8")
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "a/" * 3000, "nul\0", "loop/loop"])
+def test_a_name_that_no_file_can_have(tmp_path: Path, name: str) -> None:
+    """It is no folder, and said shortly."""
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(PlanProblem, match="is no folder") as told:
+        source.find(str(tmp_path / name))
+    assert str(told.value).index("is no folder") < 200
 
 
 def test_a_folder_without_config(tmp_path: Path) -> None:
