@@ -107,10 +107,10 @@ def _start(places: Places, found: Mapping[str, str], before: Files) -> None:
     now = variables.load(places)
     try:
         stack.start(places, now)
-    except Problem as problem:
-        if Files.named(now) == before:
-            raise
-        _return(places, found, problem)
+    except BaseException as trouble:
+        if Files.named(now) != before:
+            _return(places, found, trouble)
+        raise
     print(f"{_title(now)} serves now, to callers of `default` too. {_answer(places, now)}")
     if Files.named(now) != before:
         print(f"make model BACK=1 returns to {_title(found)}.")
@@ -124,7 +124,7 @@ def _answer(places: Places, found: Mapping[str, str]) -> str:
     """The first line of an answer, as callers get it."""
     try:
         answer = caller.question(caller.door(places, found), keyring.first(places))
-    except (httpx.TransportError, FileNotFoundError) as error:
+    except (httpx.HTTPError, OSError) as error:
         return f"(no answer to show: {error})"
     if answer.status_code != 200:
         return f"(no answer to show: status {answer.status_code})"
@@ -133,23 +133,30 @@ def _answer(places: Places, found: Mapping[str, str]) -> str:
     return f"Asked for the capital of France it says: {said.splitlines()[0]}"
 
 
-def _return(places: Places, found: Mapping[str, str], problem: Problem) -> None:
-    """The model before, again. Raises Problem, which says why the new one did not come up."""
-    now = variables.load(places)
-    died = planned.why_it_died("\n".join(log_lines(places, "vllm", LOG_LINES)))
-    said = [line for line in str(problem).splitlines() if "`make logs" not in line]
-    console().print(f"[red]✗[/red] {escape(_title(now))} did not come up. Going back to {_title(found)} …")
+def _return(places: Places, found: Mapping[str, str], trouble: BaseException) -> None:
+    """The model before, again, whatever went wrong. Raises Problem with that, if it is the model's."""
+    now, known = variables.load(places), isinstance(trouble, Problem | httpx.HTTPError | OSError)
+    died = planned.why_it_died("\n".join(log_lines(places, "vllm", LOG_LINES))) if known else []
+    said = [line for line in planned.said(trouble).splitlines() if "`make logs" not in line]
+    failed = "did not come up" if known else f"was not waited for ({planned.said(trouble)})"
+    console().print(
+        f"[red]✗[/red] {escape(f'{_title(now)} {failed}. Going back to {_title(found)} …')} (Ctrl-C now "
+        "would leave it half done: then make up.)"
+    )
     backs = Files.named(found, "BACK_").variables("BACK_")
-    variables.change(places, {**Files.named(found).variables(), **backs})
     why = "\n  - ".join([*said, *died])
     try:
+        variables.change(places, {**Files.named(found).variables(), **backs})
         stack.start(places, variables.load(places))
-    except Problem as second:
+    except (Problem, httpx.HTTPError, OSError) as second:
         raise Problem(
             f"neither {_title(now)} nor, again, {_title(found)} came up. The new one: {why}\nThe old one: "
-            f"{second}"
-        ) from problem
+            f"{planned.said(second)}"
+        ) from trouble
+    if not known:
+        console().print(f"  {escape(_title(found))} serves again.")
+        return
     raise Problem(
         f"{_title(now)} did not come up, and {_title(found)} serves again. {why}\n  `.venv/bin/gateway "
         f"doctor --before --profile {_title(now)}` says more. Edit that file, then the same command again."
-    ) from problem
+    ) from trouble

@@ -3,29 +3,36 @@
 The overlay stays that of the box's card (PROFILE); what changes is what the engine and the gateway read.
 """
 
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+import yaml
 
 from deploy.box import profiles
 from deploy.box.machine import Machine
 from deploy.box.places import Places
 from deploy.local import model_block
 from deploy.local.problem import Problem
-from gateway.planner import hardware, profile, shipped
+from gateway.doctor.look import programs
+from gateway.doctor.machine import Gpu
+from gateway.planner import catalogue, hardware, profile, shipped
 from gateway.planner.hardware import Hardware
-from gateway.planner.plan import Options, Plan
+from gateway.planner.plan import Options, Plan, served_name
 from gateway.planner.problem import PlanProblem
 from gateway.planner.source import Model
 from gateway.planner.units import GIB
 
 ENGINE_URL = "http://vllm:8000"
+MIB = 2**20
 MEMORY_LIMIT = re.compile(r"(?m)^\s*mem_limit:\s*(\d+)g")
 # Of the 3.0 GB that vLLM's CPU build was seen to take with SmolLM2: all but weights and cache.
 CPU_OVERHEAD_BYTES = 1_700_000_000
 CPU_SEQS = 32
 IN_CONTAINER = "/weights"
+MOST_OF_A_NAME = 150
 
 
 @dataclass(frozen=True)
@@ -56,14 +63,24 @@ def hardware_of(places: Places, seen: Machine, found: Mapping[str, str]) -> Hard
         return _cpu(places)
     if not seen.gpus:
         raise Problem("nvidia-smi shows no GPU here, so that nothing can be planned: nothing was changed.")
-    title = seen.gpus[profiles.card(seen, name)].name
-    words = title.lower().replace(" ", "").replace("-", "")
-    cards = [one for one in hardware.NAMES if one not in {"cpu", "this"}]
-    known = next((card for card in cards if card.replace("-", "") in words), "")
+    at = profiles.card(seen, name)
     try:
-        return hardware.find("spark" if "gb10" in words else known or "this")
+        return _of_card(seen.gpus[at], _capability(at))
     except PlanProblem as problem:
-        raise Problem(f"{title} is not known by name. {problem} Nothing was changed.") from problem
+        raise Problem(f"{problem} Nothing was changed.") from problem
+
+
+def _of_card(card: Gpu, capability: tuple[int, int] | None) -> Hardware:
+    told = card.memory * MIB if card.memory else None
+    return hardware.of_card(card.name, told, capability=capability)
+
+
+def _capability(at: int) -> tuple[int, int] | None:
+    """CUDA's, of one card, as its driver says it: some kernels are missing on some cards."""
+    done = programs.run(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"])
+    lines = done.out.splitlines()
+    found = re.fullmatch(r"(\d{1,2})\.(\d)", lines[at].strip()) if at < len(lines) else None
+    return (int(found[1]), int(found[2])) if found else None
 
 
 def _cpu(places: Places) -> Hardware:
@@ -101,21 +118,76 @@ def provide(places: Places, plan: Plan, found: Mapping[str, str]) -> tuple[Files
 
     For the model of the box's shipped profile that is the profile.
     """
-    if (own := shipped.find(found["PROFILE"])) and own.model == plan.model.name:
+    if (own := shipped.find(found["PROFILE"])) and own.model == plan.model.name and _of_hub(plan):
         return Files(f"./deploy/profiles/{own.name}.yaml", f"./deploy/profiles/gateway/{own.name}.toml"), []
-    name = re.sub(r"[^a-z0-9.]+", "-", plan.model.repository.lower()).strip("-.")
-    folder = f"./{places.own_profiles.relative_to(places.checkout)}"
-    files = Files(f"{folder}/{name}.yaml", f"{folder}/gateway/{name}.toml")
-    texts = (profile.serve_file(plan), _gateway(places, plan, name, found))
-    written = []
-    for path, text in zip((files.engine, files.gateway), texts, strict=True):
-        file = places.checkout / path
-        if not file.exists():
-            file.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8")
-            file.chmod(0o644)  # read by users of containers
-            written.append(file)
+    name = _name(places, plan)
+    files = _files(places, name)
+    texts = {files.engine: profile.serve_file(plan), files.gateway: _gateway(places, plan, name, found)}
+    written: list[Path] = []
+    try:
+        for path, text in texts.items():
+            file = places.checkout / path
+            if not file.exists():
+                written.append(file)
+                _write(file, text)
+    except BaseException:
+        # Half a profile would be taken as it is the next time.
+        for file in written:
+            file.unlink(missing_ok=True)
+        raise
     return files, written
+
+
+def _of_hub(plan: Plan) -> bool:
+    """Whether it is the catalogue's model, and no folder that is called the same."""
+    known = catalogue.find(plan.model.name)
+    return known is not None and known.repository == plan.model.repository
+
+
+def _name(places: Places, plan: Plan) -> str:
+    """What the files of a model are called: another name than files have that are of another model."""
+    repository = plan.model.repository
+    plain = re.sub(r"[^a-z0-9.]+", "-", repository.lower()).strip("-.")[:MOST_OF_A_NAME]
+    told_apart = f"{plain}-{hashlib.sha256(repository.encode()).hexdigest()[:8]}"
+    return plain if _is_of(places, _files(places, plain), plan) else told_apart
+
+
+def _files(places: Places, name: str) -> Files:
+    folder = f"./{places.own_profiles.relative_to(places.checkout)}"
+    return Files(f"{folder}/{name}.yaml", f"{folder}/gateway/{name}.toml")
+
+
+def _is_of(places: Places, files: Files, plan: Plan) -> bool:
+    """Whether these files are of that model, or not there; whatever else an operator has edited in them."""
+    engine, gateway = places.checkout / files.engine, places.checkout / files.gateway
+    if engine.exists():
+        return (
+            _read(engine.read_text(encoding="utf-8", errors="replace")).get("model") == plan.model.repository
+        )
+    if not gateway.exists():
+        return True
+    text = gateway.read_text(encoding="utf-8", errors="replace")
+    return model_block.id_of(text, ENGINE_URL) == served_name(plan.model.name)
+
+
+def _read(text: str) -> dict[str, object]:
+    """The flags of an engine's file, as vLLM reads them; none if it cannot."""
+    try:
+        found = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _write(file: Path, text: str) -> None:
+    file.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    beside = file.with_name(f".{file.name}.new")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.chmod(0o644)  # read by users of containers
+        beside.replace(file)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def _gateway(places: Places, plan: Plan, name: str, found: Mapping[str, str]) -> str:

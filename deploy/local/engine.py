@@ -137,7 +137,7 @@ def arguments(model: ServedModel, port: int, extra: Sequence[str] = ()) -> list[
 def settings(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The variables that the engine is run with, beside the operator's environment."""
     return {
-        "VLLM_CPU_KVCACHE_SPACE": environ.get("VLLM_CPU_KVCACHE_SPACE", "1"),
+        "VLLM_CPU_KVCACHE_SPACE": environ.get("VLLM_CPU_KVCACHE_SPACE") or "1",
         "VLLM_HTTP_TIMEOUT_KEEP_ALIVE": str(IDLE_SECONDS),
         # vLLM's own 4 are fewer than editors send for completion as one types.
         "VLLM_MAX_STOP_STRINGS": "32",

@@ -57,12 +57,16 @@ def _differ_in_it_alone(text: str, changed: str, url: str) -> bool:
 
 
 def adapted(block: str, text: str, url: str) -> str:
-    """A block that was planned, with the aliases that the model before had in the text, and this address."""
+    """A block that was planned, with the aliases that the model before had in the text, and this address.
+
+    An alias that is the new model's own id is none any more.
+    """
     aliases: list[str] = next(
         (model.get("aliases", []) for model in _models(text) if url in model.get("engines", [])), []
     )
     block = _line(block, "engines", [url])
-    return _line(block, "aliases", aliases or ["default"])
+    own = next((model.get("id") for model in _models(block)), "")
+    return _line(block, "aliases", [alias for alias in aliases or ["default"] if alias != own])
 
 
 def id_of(text: str, url: str) -> str:
@@ -72,7 +76,9 @@ def id_of(text: str, url: str) -> str:
 
 
 def _line(block: str, name: str, value: list[str]) -> str:
-    return re.sub(rf"(?m)^{name} = .*$", lambda _: f"{name} = {json.dumps(value)}", block, count=1)
+    # JSON's strings are TOML's, but for characters beyond the first 65,536 in their escaped form.
+    written = json.dumps(value, ensure_ascii=False)
+    return re.sub(rf"(?m)^{name} = .*$", lambda _: f"{name} = {written}", block, count=1)
 
 
 def _blocks(text: str) -> list[str]:

@@ -1,6 +1,7 @@
 """The MODEL of `make model`, planned before anything is changed: is it known, does it fit, what would fit."""
 
 import difflib
+import errno
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -22,6 +23,7 @@ EXAMPLE = "MODEL=qwen3-8b-awq, MODEL=Qwen/Qwen3-8B-AWQ or MODEL=/a/folder/with/c
 # How many others are named, of those that would do.
 NAMED = 5
 SHORTEST_TOKENS = 2048
+ALIAS = "default"
 # Kinds of weights that vLLM's CPU build reads, of those that are known by name.
 ON_CPU = frozenset({"none", "int4"})
 
@@ -34,16 +36,43 @@ def find(name: str, token: str, kept_in: str, environ: Mapping[str, str] = os.en
     """
     if not name.strip():
         raise Problem(f"name the model, as in {EXAMPLE}; BACK=1 returns to the one before. {_all()}")
-    folder = Path(name).expanduser()
+    folder = _path(name)
     if not (folder.exists() or "/" in name or catalogue.find(name)):
         near = difflib.get_close_matches(name.lower(), catalogue.names(), NAMED, cutoff=0.4)
         said = f"Did you mean {', '.join(near)}? " if near else ""
         raise Problem(f"{name} is no folder, no hub id (owner/name) and not known by name. {said}{_all()}")
     try:
-        return source.find(str(folder), environ={**environ, "HF_TOKEN": token})
+        model = source.find(str(folder), environ={**environ, "HF_TOKEN": token})
     except PlanProblem as problem:
         said = str(problem).replace("set HF_TOKEN", f"put a token that may read it into {kept_in}")
         raise Problem(f"{said} Nothing was changed.") from problem
+    _check_name(model)
+    return model
+
+
+def _path(name: str) -> Path:
+    """The name as a path. Raises Problem for a folder that cannot be looked at."""
+    try:
+        folder = Path(name).expanduser()
+        folder.exists()
+    except (OSError, RuntimeError) as error:
+        raise Problem(f"{name[:200]!r} cannot be looked at ({error}). Nothing was changed.") from error
+    return folder
+
+
+def _check_name(model: Model) -> None:
+    """Raises Problem for a name that no settings file can hold, or that no engine takes."""
+    folder, served = Path(model.repository), plan.served_name(model.name)
+    path = str(folder.resolve()) if folder.is_dir() else model.repository
+    if not path.isprintable():
+        said = "its path has a line break, or another character that is not printed"
+    elif served.startswith("-"):
+        said = "what begins with a dash is a flag to an engine"
+    elif served == ALIAS:
+        said = f"{ALIAS} is what callers write for whichever model is served"
+    else:
+        return
+    raise Problem(f"{path!r} cannot be served under that name: {said}. Rename it. Nothing was changed.")
 
 
 def _all() -> str:
@@ -114,3 +143,17 @@ def why_it_died(log: str) -> list[str]:
     """What `gateway doctor` makes of an engine's last words: one line with its mend for each known error."""
     found = engine_log.findings(EngineLog("its log", log), Unseen("it was not asked for"))
     return [f"{one.title}: {one.mend}" for one in found if one.severity == "error"]
+
+
+def said(trouble: BaseException) -> str:
+    """What went wrong with a change of models, in one sentence at least."""
+    match trouble:
+        case KeyboardInterrupt():
+            return "interrupted"
+        case OSError(errno=errno.ENOSPC):
+            where = f" ({trouble.filename})" if trouble.filename else ""
+            return f"The disk is full{where}: free some space."
+        case Problem():
+            return str(trouble)
+        case _:
+            return f"{type(trouble).__name__}: {trouble}."

@@ -2,13 +2,14 @@
 
 `FAKE_DOCKER` names the folder. `machine.json` says what the daemon and its Compose are, `stack.json` what the
 compose files come to, `containers.json` what runs; `calls` gets a line for each call. `fails_while` are
-failures by what .env says then. What real containers
-do is tested with a real engine elsewhere.
+failures by what .env says then; one that is called `SIGINT` is Ctrl-C instead, for whoever runs it. What real
+containers do is tested with a real engine elsewhere.
 """
 
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -48,6 +49,8 @@ def main(argv: list[str]) -> None:
     for said, fails in machine.get("fails_while", {}).items():
         for words, message in fails.items():
             if said in Path(".env").read_text() and words in " ".join(argv):
+                if message == "SIGINT":
+                    os.kill(os.getppid(), signal.SIGINT)
                 fail(message)
     COMMANDS[argv[0]](argv[1:], machine)
 

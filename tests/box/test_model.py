@@ -191,6 +191,28 @@ def test_engine_that_does_not_come_up(running: Box) -> None:
     assert (running.folder / name).is_file()
 
 
+def test_interrupted(running: Box) -> None:
+    """Ctrl-C while the new model starts: the old one is started again, and that is said."""
+    running.has(fails_while={f"\nPROFILE_FILE=./{OWN}": {START: "SIGINT"}})
+    done = running.command("model", MODEL="qwen3-8b-awq")
+    assert done.returncode == 130
+    assert f"{OWN}/{AWQ}.yaml was not waited for (interrupted). Going back to deploy/profiles" in done.stderr
+    assert "deploy/profiles/rtx5090.yaml serves again." in done.stderr
+    assert changed(running) == SHIPPED
+    assert len(calls(running, START)) == 2
+
+
+def test_file_that_cannot_be_written_at_the_start(running: Box) -> None:
+    """What the system refuses on the way is a failure like any other: the old model is back."""
+    running.places.first_key.unlink()
+    running.places.first_key.mkdir()
+    done = running.command("model", MODEL="qwen3-8b-awq")
+    assert done.returncode == 1
+    assert "neither deploy/profiles/own/" in done.stderr
+    assert "The new one: IsADirectoryError: " in done.stderr
+    assert changed(running) == SHIPPED
+
+
 def test_neither_comes_up(running: Box) -> None:
     """Both are told, the new one's trouble first, and .env names the old one."""
     running.has(fails={START: "no GPU"})
@@ -234,37 +256,6 @@ def test_shipped_model(still: Box) -> None:
     assert done.returncode == 0, done.stderr
     found = changed(still)
     assert {name: found[name] for name in SHIPPED} == SHIPPED
-
-
-def test_settings_of_the_operator(still: Box) -> None:
-    """Limits, aliases and other models of a gateway file of one's own go along; a cap too high does not."""
-    mine = still.folder / "deploy/profiles/gateway/mine.toml"
-    mine.write_text(
-        "# mine\n[policy]\ndefault_max_tokens = 900000  # much\n[limits.default]\nrpm = 30\n"
-        '[[models]]\nid = "old"\naliases = [\n  "default",\n  "claude-*",\n]\nengines = ["http://vllm:8000"]\n'
-        "[models.defaults]\ntop_k = 3\n\n# beside it\n"
-        '[[models]]\nid = "other"\nengines = ["http://ollama:11434"]\nkind = "openai"\n'
-    )
-    variables.change(still.places, {"GATEWAY_CONFIG_FILE": "./deploy/profiles/gateway/mine.toml"})
-    done = still.command("model", MODEL="qwen3-8b-awq")
-    assert done.returncode == 0, done.stderr
-    serve, settings = profile(still)
-    assert settings["limits"] == {"default": {"rpm": 30}}
-    assert settings["policy"]["default_max_tokens"] == serve["max-model-len"] // 2
-    new, other = settings["models"]
-    assert (new["id"], new["aliases"]) == ("qwen3-8b-awq", ["default", "claude-*"])
-    assert "top_k" not in new.get("defaults", {})
-    assert other == {"id": "other", "engines": ["http://ollama:11434"], "kind": "openai"}
-    assert "# beside it\n[[models]]" in (still.folder / OWN / "gateway" / f"{AWQ}.toml").read_text()
-
-
-def test_card_that_is_shared(box: Box) -> None:
-    """No model takes more of a card than the profile before: what it leaves is somebody else's."""
-    box.has_gpus("NVIDIA GeForce RTX 3090, 24576, 500, 580.95.05")
-    box.set_up("rtx3090-shared")
-    done = box.command("model", MODEL="gpt-oss-20b")
-    assert done.returncode == 0, done.stderr
-    assert profile(box, "openai-gpt-oss-20b")[0]["gpu-memory-utilization"] == 0.6
 
 
 def test_without_a_gpu(box: Box) -> None:

@@ -34,6 +34,7 @@ def test_command() -> None:
 def test_memory_is_the_operators_to_choose() -> None:
     """One GiB for the KV cache unless the operator says otherwise."""
     assert engine.settings({})["VLLM_CPU_KVCACHE_SPACE"] == "1"
+    assert engine.settings({"VLLM_CPU_KVCACHE_SPACE": ""})["VLLM_CPU_KVCACHE_SPACE"] == "1"
     assert engine.settings({"VLLM_CPU_KVCACHE_SPACE": "4"})["VLLM_CPU_KVCACHE_SPACE"] == "4"
 
 

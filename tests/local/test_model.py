@@ -18,7 +18,6 @@ from gateway.settings import load
 from tests.box.boxes import Box
 from tests.box.conftest import box
 from tests.box.test_model import CONFIG
-from tests.box.test_model_hub import hub as hub_of
 from tests.local.test_make_up import Checkout, checkout
 
 __all__ = ["box", "checkout"]
@@ -84,21 +83,6 @@ def test_what_cannot_be(box: Box, folder: Path, wanted: dict[str, str], said: st
     assert not places(box).model.exists()
 
 
-@pytest.mark.parametrize(
-    ("status", "said"),
-    [
-        (401, "acme/x is gated, or not there: accept its terms at {hub}/acme/x, and set HF_TOKEN"),
-        (404, "{hub} answers with status 404 for acme/x."),
-    ],
-)
-def test_hub_that_refuses(status: int, said: str) -> None:
-    """What the hub does not give is said with the mend; it is shown the operator's token."""
-    with hub_of(status) as (url, tokens), pytest.raises(Problem) as raised:
-        hub.check("acme/x", "hf_mine", {"HF_ENDPOINT": url})
-    assert said.format(hub=url) in str(raised.value)
-    assert tokens == ["Bearer hf_mine"]
-
-
 def test_no_network(box: Box) -> None:
     """Where the hub is out of reach, that is said, and nothing has changed."""
     with pytest.raises(Problem, match=r"is out of reach .* Nothing was changed"):
@@ -106,6 +90,81 @@ def test_no_network(box: Box) -> None:
     done = box.command("model", MODEL="acme/x", MODE="local", HF_ENDPOINT="http://127.0.0.1:9")
     assert "does not answer (ConnectError)" in done.stderr
     assert not places(box).model.exists()
+
+
+@pytest.mark.parametrize("size", ["abc", "0", "4.5", "-1", " ", "²", "9" * 5000])
+def test_size_of_the_cache(box: Box, folder: Path, size: str) -> None:
+    """What vLLM does not read as a size is said with the variable's name; an empty one is the usual size."""
+    done = box.command("model", MODEL=str(folder), MODE="local", VLLM_CPU_KVCACHE_SPACE=size)
+    assert done.returncode == 1
+    assert f"make model: VLLM_CPU_KVCACHE_SPACE={size} is no size of a KV cache" in done.stderr
+    assert not places(box).model.exists()
+
+
+def test_usual_size_of_the_cache(box: Box, folder: Path) -> None:
+    """A variable that is empty is as good as none."""
+    done = box.command("model", MODEL=str(folder), MODE="local", VLLM_CPU_KVCACHE_SPACE="")
+    assert done.returncode == 0, done.stderr
+    assert chosen_model.now(places(box).model).folder == str(folder)
+
+
+@pytest.mark.parametrize(
+    "name", ['na"me', "back\\slash", "it's", "sp ace", "null", "on", "1e5", "模型", "\U0001f600"]
+)
+def test_odd_names(box: Box, name: str) -> None:
+    """The gateway's settings are valid, and name what the engine is told."""
+    made = box.cache / name
+    made.mkdir()
+    (made / "config.json").write_text(json.dumps(CONFIG))
+    at = places(box)
+    at.data.mkdir(mode=0o700)
+    at.config.write_text(SETTINGS)
+    done = box.command("model", MODEL=str(made), MODE="local")
+    assert done.returncode == 0, done.stderr
+    now = chosen_model.now(at.model)
+    assert (now.id, now.folder) == (name, str(made))
+    chosen_model.name_in(at.config, now, 8123)
+    [model] = load(at.config, {}).settings.models
+    assert (model.id, model.aliases) == (name, ("default", "mine"))
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("two\nlines", "its path has a line break"),
+        ("two\u2028lines", "its path has a line break"),
+        ("-x", "what begins with a dash is a flag to an engine"),
+        ("Default", "default is what callers write for whichever model is served"),
+    ],
+)
+def test_names_that_cannot_be(tmp_path: Path, name: str, said: str) -> None:
+    """What no settings file holds, or no engine takes, is refused before anything else."""
+    made = tmp_path / name
+    made.mkdir()
+    (made / "config.json").write_text(json.dumps(CONFIG))
+    with pytest.raises(
+        Problem, match=r"cannot be served under that name: .* Nothing was changed\."
+    ) as raised:
+        planned.find(str(made), "", "HF_TOKEN")
+    assert said in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["~nobody-has-this-name/x", "x" * 5000 + "/y"])
+def test_path_that_cannot_be_looked_at(name: str) -> None:
+    """One line says so."""
+    with pytest.raises(Problem, match="cannot be looked at"):
+        planned.find(name, "", "HF_TOKEN")
+
+
+def test_alias_of_that_name(tmp_path: Path) -> None:
+    """Where callers wrote the new model's own id as an alias, it is one no longer: both would clash."""
+    file = tmp_path / "gateway.toml"
+    file.write_text(SETTINGS)
+    block = SETTINGS.replace("smollm2-135m", "mine").replace('["default", "mine"]', '["default"]')
+    chosen_model.name_in(file, Chosen("mine", "/weights", (), block, 0), 8123)
+    [model] = load(file, {}).settings.models
+    assert (model.id, model.aliases) == ("mine", ("default",))
 
 
 def test_aliases_stay(tmp_path: Path) -> None:

@@ -53,6 +53,14 @@ def test_aliases_go_along() -> None:
     assert (model["aliases"], model["engines"]) == (["default", "gpt-*"], [URL])
 
 
+def test_odd_aliases() -> None:
+    """An alias with quotes, or beyond the first 65,536 characters, is written as TOML reads it."""
+    odd = 'a"b\\c \U0001f600'
+    text = model_block.adapted(BLOCK, "", URL).replace('"default"', """'a"b\\c \U0001f600'""")
+    [model] = tomllib.loads(model_block.adapted(BLOCK, text, URL))["models"]
+    assert model["aliases"] == [odd]
+
+
 @pytest.mark.parametrize(("most", "cap"), [(0, 512), (2048, 512), (100, 100)])
 def test_cap(most: int, cap: int) -> None:
     """A default cap that the model cannot write comes down, and no other is touched."""
