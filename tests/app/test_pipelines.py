@@ -58,13 +58,15 @@ async def test_who_leaves_a_pipeline_takes_all_of_it_away(gateway: Gateway, fake
 
 
 async def test_a_flood_on_one_connection_is_cut_short(gateway: Gateway) -> None:
-    """Some are answered, then it ends; neither memory nor other callers pay for a million requests."""
+    """A few are answered at most, then it ends; neither memory nor other callers pay for a million requests.
+
+    Answers that were under way when it ended are lost with the connection.
+    """
     before = await gateway.metric("process_resident_memory_bytes")
     flood = asyncio.create_task(pour(gateway, HEALTH * 5_000, 300))
     for _ in range(20):
         assert (await ask(gateway, HEALTH)).status == 200
-    answered = await flood
-    assert 1 <= answered <= MOST_WAITING + 1
+    assert await flood <= MOST_WAITING + 1
     assert (
         await gateway.metric("process_resident_memory_bytes") - before < 30_000_000
     )  # of the many more that are sent
