@@ -19,9 +19,10 @@ from collections.abc import Callable, Sequence
 from gateway.engines.address import parse
 from gateway.engines.connection import Connection
 from gateway.engines.exchange import Exchange
-from gateway.engines.failures import BadResponse, ConnectFailed, ConnectionLost, EngineFailure, reason_of
+from gateway.engines.failures import BadResponse, ConnectFailed, ConnectionLost, EngineFailure
 from gateway.engines.pool import Pool
 from gateway.engines.upload import Body
+from gateway.errors import reason_of
 
 __all__ = ["BadResponse", "Client", "ConnectFailed", "ConnectionLost", "EngineFailure", "Exchange"]
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final, cast
 
 import httptools
 
-from gateway.engines.failures import BadResponse, ConnectionLost, EngineFailure, reason_of
+from gateway.engines.failures import BadResponse, ConnectionLost, EngineFailure
 from gateway.engines.upload import Body, send
+from gateway.errors import reason_of
 
 if TYPE_CHECKING:
     from gateway.engines.pool import Pool

@@ -13,8 +13,8 @@ from typing import Any, Literal
 import httpx
 import orjson
 
-from gateway.engines.failures import reason_of
 from gateway.engines.unwell import Unwell
+from gateway.errors import reason_of
 from gateway.settings import SettingsError
 
 PROBE_SECONDS = 10.0

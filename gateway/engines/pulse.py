@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 import httpx
 
 from gateway.engines.client import Client
-from gateway.engines.failures import reason_of
 from gateway.engines.unwell import Unwell
+from gateway.errors import reason_of
 from gateway.settings import Model
 
 SILENT_SECONDS = 60.0

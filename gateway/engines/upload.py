@@ -3,7 +3,7 @@
 import asyncio
 from typing import Protocol
 
-from gateway.engines.failures import reason_of
+from gateway.errors import reason_of
 
 
 class Source(Protocol):

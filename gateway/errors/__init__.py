@@ -1,5 +1,6 @@
 """Errors that callers see: the tree, and how a FastAPI application renders them."""
 
+from gateway.errors.reason import reason_of
 from gateway.errors.tree import (
     CallerError,
     ClientClosed,
@@ -60,4 +61,5 @@ __all__ = [
     "UnsupportedMediaType",
     "UsageStoreUnavailable",
     "quote",
+    "reason_of",
 ]

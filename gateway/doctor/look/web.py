@@ -15,6 +15,7 @@ from gateway.doctor.finding import Unseen
 from gateway.doctor.look import regular
 from gateway.doctor.look.inside import PROGRAM
 from gateway.doctor.look.programs import Docker
+from gateway.errors import reason_of
 
 SECONDS = 5.0
 MOST_BYTES = 4 << 20
@@ -49,7 +50,7 @@ def direct(
             with asking, asking.stream("GET", url) as answer:
                 return Answer(answer.status_code, _text(answer, seconds), _ahead(answer))
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
-            return Unseen(f"{url} does not answer ({_reason(error)})")
+            return Unseen(f"{url} does not answer ({reason_of(error)})")
 
     return fetch
 
@@ -99,12 +100,3 @@ def _ahead(answer: httpx.Response) -> float | None:
     except (KeyError, ValueError, TypeError):
         return None
     return (datetime.now(UTC) - theirs).total_seconds() if theirs.tzinfo else None
-
-
-def _reason(error: BaseException) -> str:
-    seen = error
-    while (inner := seen.__cause__ or seen.__context__) is not None:
-        seen = inner
-    if isinstance(seen, OSError) and seen.strerror:
-        return seen.strerror.lower()
-    return str(seen) or type(seen).__name__
