@@ -44,7 +44,7 @@ class Sight:
 
 def look(places: Places, machine: Machine, variables: Mapping[str, str]) -> Sight:
     """What is there for the stack that the variables describe; of Docker nothing if it does not answer."""
-    if not machine.docker:
+    if machine.docker_trouble:
         return Sight(places, machine, variables, {}, [], engine_there=False, weights_there=False)
     project = variables_file.project(variables)
     engine = docker.tried(places, "image", "ls", "-q", "--filter", "reference=vllm/vllm-openai*")

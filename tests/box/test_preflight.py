@@ -119,6 +119,15 @@ def test_engine_that_asks_outside(box: Box, monkeypatch: pytest.MonkeyPatch) -> 
     assert looked_at(box, monkeypatch) == ""
 
 
+def test_what_is_there_is_not_asked_for_again(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without Compose, too: what Docker has already needs no room, however small the disk is."""
+    disk = shutil.disk_usage(box.folder)._replace(free=6 * 10**9)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _folder: disk)
+    box.has(compose="")
+    [line] = looked_at(box, monkeypatch).splitlines()[1:]
+    assert "Docker has no Compose plugin" in line
+
+
 def test_all_at_once(box: Box, tmp_path: Path) -> None:
     """Several lacks are several lines of one message, in one run."""
     box.has(engine="24.0.7", compose="2.17.3", info={**WELL, "Runtimes": {}, "DockerRootDir": str(tmp_path)})
