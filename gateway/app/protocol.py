@@ -18,10 +18,11 @@ from typing import Any
 
 import httptools
 import structlog
+from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from gateway.app import refusals
-from gateway.app.corked import Corked
+from gateway.app.cycle import Cycle
 from gateway.errors import GatewayError
 from gateway.public.respond import LINGER_BYTES, LINGER_SECONDS
 from gateway.relay import CALLER
@@ -49,6 +50,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._thrown_bytes = 0
         self._callbacks: list[Callable[[], None]] = []
         self._writable: Callable[[], None] | None = None
+        self._write: Callable[[bytes], None] = _nowhere
         self._running: RequestResponseCycle | None = None  # known while others wait behind it
 
     # What the application sees of the connection.
@@ -59,12 +61,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def write(self, data: bytes) -> bool:
         """Body bytes of the current response, as a chunk; answers whether more may follow now."""
-        self.transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+        self._write(b"%x\r\n%b\r\n" % (len(data), data))
         return not self.flow.write_paused
-
-    def together(self) -> Corked:
-        """What is sent inside goes out in one write."""
-        return self._corked
 
     def on_writable(self, callback: Callable[[], None]) -> None:
         """Call back each time the caller has read enough, until the response is complete."""
@@ -77,13 +75,15 @@ class BoundedProtocol(HttpToolsProtocol):
     # asyncio's side
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        self._corked = Corked(transport)
-        super().connection_made(self._corked)  # type: ignore[arg-type]  # a transport in all that is asked of it
+        super().connection_made(transport)
+        self._write = transport.write
         self._wait_for_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        self._corked.lose()  # an engine's bytes may be on their way here in this very moment
+        self._write = (
+            _nowhere  # an engine's bytes may be on their way here, and uvloop's transport would raise
+        )
         if self._running is not None:
             self._running.disconnected = True  # uvicorn marks the last of a pipeline alone
         self._unset_keepalive_if_required()
@@ -157,6 +157,10 @@ class BoundedProtocol(HttpToolsProtocol):
         self._writable = None
         self._running = self.pipeline[-1][0] if self.pipeline else None
         super().on_response_complete()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        cycle.__class__ = Cycle
+        super()._start_asgi_task(cycle, app)
 
     # Details of what comes in
 
@@ -260,3 +264,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._stall_timer is not None:
             self._stall_timer.cancel()
             self._stall_timer = None
+
+
+def _nowhere(_data: bytes) -> None:
+    """There is no connection."""

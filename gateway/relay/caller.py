@@ -1,7 +1,6 @@
 """What the relay needs of the caller's connection, beyond ASGI: offered by our server in the scope."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import Protocol
 
 CALLER = "vllm_gateway.caller"
@@ -22,9 +21,6 @@ class Caller(Protocol):
 
         Answers whether more may follow now; if not, `on_writable` tells when.
         """
-
-    def together(self) -> AbstractContextManager[None]:
-        """What is sent inside goes out in one write at its end: a head and a short body in one packet."""
 
     def on_writable(self, callback: Callable[[], None]) -> None:
         """Call back, until the response is complete, each time the caller has read enough to be sent more."""

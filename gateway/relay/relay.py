@@ -166,9 +166,8 @@ class Relay:
         if passage.both_names:
             body = name_twice(body)
         headers = [*content.headers, (b"content-length", b"%d" % len(body))]
-        with out.caller.together():
-            await out.send({"type": "http.response.start", "status": exchange.status, "headers": headers})
-            await out.send({"type": "http.response.body", "body": body})
+        await out.send({"type": "http.response.start", "status": exchange.status, "headers": headers})
+        await out.send({"type": "http.response.body", "body": body})
 
     async def _stream(
         self, call: Call, passage: Passage, engine: Engine, exchange: Exchange, content: Content, out: Out
