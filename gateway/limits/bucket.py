@@ -70,12 +70,15 @@ class Bucket:
 
     def remaining(self, now_ns: int) -> int:
         """Whole tokens that are there; 0 while it is below zero."""
-        self._refill(now_ns)
-        return max(0, self.limit - -(-self._missing // MINUTE_NS))
+        return self.standing(now_ns)[0]
 
-    def reset_ns(self) -> int:
-        """How long from the last time it was asked until it is full."""
-        return -(-self._missing // self.limit)
+    def standing(self, now_ns: int) -> tuple[int, int]:
+        """Whole tokens that are there, 0 while it is below zero, and the nanoseconds until it is full."""
+        self._refill(now_ns)
+        missing = self._missing
+        if not missing:
+            return self.limit, 0
+        return max(0, self.limit - -(-missing // MINUTE_NS)), -(-missing // self.limit)
 
     def change(self, limit: int, now_ns: int) -> None:
         """Another limit: it stays as full as it is, as a share."""
@@ -97,7 +100,9 @@ class Bucket:
         if claim.limit != self.limit:
             back = back * self.limit // claim.limit
         layer = claim.layer
-        if layer is not None and (layer := layer.found()).parts:  # else refilled to the ground
+        if layer is not None and layer.moved is not None:
+            layer = layer.found()
+        if layer is not None and layer.parts:  # else refilled to the ground
             if back > 0:
                 self._give_back(layer, back)
                 layer = layer.found()

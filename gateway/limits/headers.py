@@ -17,10 +17,10 @@ def of(requests: Bucket | None, tokens: Bucket | None, now_ns: int, *, runs: boo
     out: Headers = []
     for (limit, remaining, reset), bucket in ((REQUESTS, requests), (TOKENS, tokens)):
         if bucket is not None:
-            left = bucket.remaining(now_ns)  # asked first: the time is that of the last question
-            if runs and bucket is requests:
-                left = min(left, bucket.limit - 1)
-            full_in = duration(-(-bucket.reset_ns() // MILLISECOND_NS)).encode()
+            left, full_in_ns = bucket.standing(now_ns)
+            if runs and bucket is requests and left == bucket.limit:
+                left -= 1
+            full_in = duration(-(-full_in_ns // MILLISECOND_NS)).encode()
             out += ((limit, b"%d" % bucket.limit), (remaining, b"%d" % left), (reset, full_in))
     return out
 

@@ -92,6 +92,8 @@ def _in_object(item: Mapping[str, Any], media: Media, levels: int) -> _Refused |
         if field == _UUID:
             continue
         if field in _INSIDE:
+            if type(value) is str:
+                continue
             found = _in(value, media, levels - 1)
             if found is None:
                 continue

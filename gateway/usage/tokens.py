@@ -39,14 +39,15 @@ def from_json(usage: Any, *, generates: bool = True) -> Usage | None:
     """
     if not isinstance(usage, dict):
         return None
-    completion = _either(usage, "completion_tokens", "output_tokens")
-    if completion is None and not generates:
-        completion = 0
-    if completion is None:
-        return None
-    prompt = _prompt(usage, completion)
-    if prompt is None:
-        return None
+    prompt: Any = usage.get("prompt_tokens")
+    completion: Any = usage.get("completion_tokens")
+    # As nearly all answers tell them; the rest is for those that do not.
+    usual = type(prompt) is int and type(completion) is int
+    if not usual or not 0 <= prompt <= MOST_TOKENS or not 0 <= completion <= MOST_TOKENS:
+        told = _unusual(usage, generates)
+        if told is None:
+            return None
+        prompt, completion = told
     cached = _detail(usage, ("prompt_tokens_details", "input_tokens_details"), "cached_tokens")
     cached = cached or _number(usage.get(_CACHED)) or 0
     reasoning = _detail(usage, ("completion_tokens_details", "output_tokens_details"), "reasoning_tokens")
@@ -103,6 +104,16 @@ def _parsed(usage: bytes, generates: bool) -> Usage | None:
         return from_json(orjson.loads(usage), generates=generates)
     except orjson.JSONDecodeError:
         return None
+
+
+def _unusual(usage: dict[str, Any], generates: bool) -> tuple[int, int] | None:
+    completion = _either(usage, "completion_tokens", "output_tokens")
+    if completion is None and not generates:
+        completion = 0
+    if completion is None:
+        return None
+    prompt = _prompt(usage, completion)
+    return None if prompt is None else (prompt, completion)
 
 
 def _prompt(usage: dict[str, Any], completion: int) -> int | None:

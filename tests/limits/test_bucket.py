@@ -63,8 +63,8 @@ class Pair:
     def agree(self) -> None:
         """On what is there, and on the nanosecond at which more is."""
         limit, missing = self.rate.limit, self.rate.missing(self.now)
-        assert self.bucket.remaining(self.now) == max(0, floor(limit - missing))
-        assert self.bucket.reset_ns() == ceil(missing * MINUTE_NS / limit)
+        full_in_ns = ceil(missing * MINUTE_NS / limit)
+        assert self.bucket.standing(self.now) == (max(0, floor(limit - missing)), full_in_ns)
         for tokens in (1, limit):
             assert self.bucket.wait_ns(tokens, self.now) == max(0, ceil(self.rate.wait(tokens, self.now)))
 
@@ -97,7 +97,7 @@ def test_what_is_given_back_at_once_is_there_at_once() -> None:
     bucket = Bucket(10, 0)
     claim = bucket.take(10)
     claim.settle(4, 0)
-    assert (bucket.remaining(0), bucket.reset_ns()) == (6, 4 * MINUTE_NS // 10)
+    assert bucket.standing(0) == (6, 4 * MINUTE_NS // 10)
 
 
 @pytest.mark.parametrize("limit", [1, 2, 7, 30, 997, 10**6, 2**53 - 1])
