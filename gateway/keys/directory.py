@@ -8,7 +8,7 @@ that is counted by `gateway_key_store_up`.
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import TracebackType
@@ -21,6 +21,7 @@ from gateway.keys import token as tokens
 from gateway.keys.key import Key
 from gateway.keys.table import Change, Table
 from gateway.metrics import Metrics
+from gateway.repeating import Repeating
 from gateway.store import Reader, Store
 
 POLL_SECONDS = 0.3
@@ -52,7 +53,7 @@ class Directory:
         self._uses_written = True
         self._callbacks: list[Callback] = []
         self._refreshing = asyncio.Lock()
-        self._stopping = asyncio.Event()
+        self._work = Repeating(_log, "key_task_failed")
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
@@ -60,16 +61,16 @@ class Directory:
         self.available = True
         self._mark_up()
         self._tasks = [
-            asyncio.create_task(self._repeat(self.refresh, POLL_SECONDS)),
-            asyncio.create_task(self._repeat(self._expire, POLL_SECONDS)),
-            asyncio.create_task(self._repeat(self.write_uses, USES_SECONDS)),
+            self._work.start(self.refresh, POLL_SECONDS),
+            self._work.start(self._expire, POLL_SECONDS),
+            self._work.start(self.write_uses, USES_SECONDS),
         ]
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stopping.set()
+        self._work.stopping.set()
         _, stuck = await asyncio.wait(self._tasks, timeout=STOP_SECONDS)
         for task in stuck:
             task.cancel()
@@ -194,21 +195,6 @@ class Directory:
         if self.available:
             _log.error("key_store_unavailable", cause=cause)
         self.available = False
-
-    async def _repeat(self, work: Callable[[], Coroutine[None, None, None]], seconds: float) -> None:
-        while not self._stopping.is_set():
-            try:
-                await work()
-            except Exception:  # noqa: BLE001  a task that dies unseen would keep revoked keys alive for ever
-                _log.exception("key_task_failed", task=work.__name__)
-            await self._pause(seconds)
-
-    async def _pause(self, seconds: float) -> None:
-        try:
-            async with asyncio.timeout(seconds):
-                await self._stopping.wait()
-        except TimeoutError:
-            return
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import cycle
 from types import TracebackType
@@ -19,6 +19,7 @@ import structlog
 
 from gateway.errors import GatewayError
 from gateway.metrics import Metrics
+from gateway.repeating import Repeating
 from gateway.settings.sections import Usage as Retention
 from gateway.store import UsageRow, UsageStore
 from gateway.usage.record import Record
@@ -66,7 +67,7 @@ class Ledger:
         self._writing = asyncio.Lock()
         self._lost = 0
         self._down_cause: str | None = None
-        self._stopping = asyncio.Event()
+        self._work = Repeating(_log, "usage_task_failed")
         self._tasks: list[asyncio.Task[None]] = []
         metrics.usage_store_up.set(1)
         metrics.usage_rows_pending.set_function(lambda: self.pending)
@@ -82,15 +83,15 @@ class Ledger:
 
     async def __aenter__(self) -> Self:
         self._tasks = [
-            asyncio.create_task(self._repeat(self._flush_or_mark_down, FLUSH_SECONDS)),
-            asyncio.create_task(self._repeat(self.tidy, TIDY_SECONDS)),
+            self._work.start(self._flush_or_mark_down, FLUSH_SECONDS),
+            self._work.start(self.tidy, TIDY_SECONDS),
         ]
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stopping.set()
+        self._work.stopping.set()
         ending = asyncio.create_task(self._end())
         _, stuck = await asyncio.wait({ending}, timeout=self._stop_seconds)
         for task in (*stuck, *self._tasks):
@@ -111,7 +112,7 @@ class Ledger:
         if record.key_id is None:
             return
         row = _row(record, record.key_id, status, self._ended_ns(ended_at), caller_request_id)
-        if status >= 400 and self._refusals.folds(row):
+        if self._refusals.folds(row):
             return
         self._rows.append(row)
         if len(self._rows) > self._most_rows:
@@ -128,10 +129,10 @@ class Ledger:
     async def tidy(self) -> None:
         """Delete what is older than it may be; what cannot be deleted now is at the next time."""
         try:
-            while not self._stopping.is_set() and await self._store.tidy(
+            while not self._work.stopping.is_set() and await self._store.tidy(
                 self._now(), self._retention.rollup_days, self._retention.retention_days
             ):
-                await self._pause(TIDY_STEP_SECONDS)
+                await self._work.pause(TIDY_STEP_SECONDS)
         except GatewayError as error:
             _log.warning("usage_not_tidied", cause=error.cause or error.message)
 
@@ -190,21 +191,6 @@ class Ledger:
     async def _flush_or_mark_down(self) -> None:
         with contextlib.suppress(GatewayError):  # it is marked and logged, and the next time comes
             await self.flush()
-
-    async def _repeat(self, work: Callable[[], Coroutine[None, None, None]], seconds: float) -> None:
-        while not self._stopping.is_set():
-            try:
-                await work()
-            except Exception:  # noqa: BLE001  a task that dies unseen would lose all that comes after
-                _log.exception("usage_task_failed", task=work.__name__)
-            await self._pause(seconds)
-
-    async def _pause(self, seconds: float) -> None:
-        try:
-            async with asyncio.timeout(seconds):
-                await self._stopping.wait()
-        except TimeoutError:
-            return
 
 
 def _row(record: Record, key_id: str, status: int, ended_ns: int, caller_request_id: str | None) -> UsageRow:
