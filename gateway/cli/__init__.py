@@ -53,14 +53,9 @@ def options(
 @app.command()
 def serve() -> None:
     """Serve until told to stop. Settings come from GATEWAY_* variables and gateway.toml (GATEWAY_CONFIG)."""
-    from gateway.settings import SettingsError, load
+    from gateway.cli.configuration import loaded
 
-    try:
-        loaded = load(None, os.environ)
-    except SettingsError as error:
-        for problem in error.problems:
-            typer.echo(f"gateway: {problem}", err=True)
-        raise typer.Exit(1) from error
+    found = loaded()
     from gateway.app import run  # the server's libraries load for this command alone
 
-    raise typer.Exit(run(loaded))
+    raise typer.Exit(run(found))

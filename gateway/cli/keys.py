@@ -4,7 +4,6 @@ Libraries of the database are imported by the command that needs them: `gateway 
 """
 
 import asyncio
-import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -180,16 +179,10 @@ def _database(directory: Path) -> Path:
 def _directory(given: Path | None) -> Path:
     if given is not None:
         return given.expanduser()
-    from gateway.settings import SettingsError, load
+    from gateway.cli.configuration import loaded
 
-    # Keys need no engine: a URL in its place keeps its absence from being a problem.
-    environ = {"GATEWAY_UPSTREAM_URL": "http://127.0.0.1:8000", **os.environ}
-    try:
-        return load(None, environ).settings.data_dir
-    except SettingsError as error:
-        for problem in (*error.problems, "mend that, or name the data directory with --data-dir"):
-            typer.echo(f"gateway: {problem}", err=True)
-        raise typer.Exit(1) from error
+    advice = ("mend that, or name the data directory with --data-dir",)
+    return loaded(to_serve=False, advice=advice).settings.data_dir
 
 
 def _print_json(value: object) -> None:

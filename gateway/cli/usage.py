@@ -2,7 +2,6 @@
 
 import asyncio
 import csv
-import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -93,21 +92,14 @@ def usage(
 def _find(given: Mapping[str, str], data_dir: Path | None) -> Answer:
     from zoneinfo import ZoneInfo
 
+    from gateway.cli.configuration import loaded
     from gateway.keys import times
-    from gateway.settings import SettingsError, load
     from gateway.usage import question
 
-    # Usage needs no engine: a URL in its place keeps its absence from being a problem.
-    environ = {"GATEWAY_UPSTREAM_URL": "http://127.0.0.1:8000", **os.environ}
-    try:
-        settings = load(None, environ).settings
-        beside = (settings.data_dir if data_dir is None else data_dir.expanduser()) / CONFIG_FILE
-        if settings.file is None and beside.is_file():  # the local mode keeps its file there
-            settings = load(beside, environ).settings
-    except SettingsError as error:
-        for problem in error.problems:
-            typer.echo(f"gateway: {problem}", err=True)
-        raise typer.Exit(1) from error
+    settings = loaded(to_serve=False).settings
+    beside = (settings.data_dir if data_dir is None else data_dir.expanduser()) / CONFIG_FILE
+    if settings.file is None and beside.is_file():  # the local mode keeps its file there
+        settings = loaded(beside, to_serve=False).settings
     zone = ZoneInfo(settings.budgets.timezone)
     asked = question.read(given, zone, times.now())
     return asyncio.run(_ask(asked, zone, beside.parent))
