@@ -45,7 +45,7 @@ class Reading(NamedTuple):
 Reader = Callable[[], Mapping[str, Reading]]  # by a name that stays the card's own; raises Unreadable
 
 
-class Books(Protocol):
+class EnergyBooks(Protocol):
     """Where energy is kept: `store.UsageStore`."""
 
     async def add_energy(self, hour: datetime, joules: float) -> None:
@@ -88,7 +88,7 @@ class GpuEnergy:
 
     def __init__(
         self,
-        books: Books,
+        books: EnergyBooks,
         metrics: Metrics,
         read: Reader,
         *,
@@ -130,21 +130,27 @@ class GpuEnergy:
 
     def _watch(self) -> None:
         """The thread: reads, and hands what it read to the loop."""
-        # Only once the loop is closed can nobody be told any more, and nobody asks.
-        with suppress(RuntimeError):
-            while not self._stop.is_set():
-                self._stop.wait(self._sample())
-            self._loop.call_soon_threadsafe(self._ended.set)
+        while not self._stop.is_set():
+            self._stop.wait(self._sample())
+        self._tell(self._ended.set)
 
     def _sample(self) -> float:
         """Seconds until the next."""
         try:
             readings = self._read()
         except Unreadable as error:
-            self._loop.call_soon_threadsafe(self._missed, str(error))
+            self._tell(self._missed, str(error))
             return self._retry_seconds
-        self._loop.call_soon_threadsafe(self._take, readings, time.monotonic())
+        except Exception:  # noqa: BLE001  a thread that died would hold up the stop
+            _log.exception("gpu_energy_failed")
+            return self._retry_seconds
+        self._tell(self._take, readings, time.monotonic())
         return self._sample_seconds
+
+    def _tell(self, callback: Callable[..., object], *values: object) -> None:
+        """Call back in the loop. Once that is closed nobody can be told any more, and nobody asks."""
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(callback, *values)
 
     def _missed(self, cause: str) -> None:
         if self._said is not False:

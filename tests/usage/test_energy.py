@@ -16,7 +16,7 @@ from tests.running import wait_for
 NOON = datetime(2026, 11, 30, 12, 34, 56, tzinfo=UTC)
 HOUR = datetime(2026, 11, 30, 12, tzinfo=UTC)
 NEVER = 3600.0
-Step = Mapping[str, Reading] | Unreadable
+Step = Mapping[str, Reading] | Exception
 
 
 class Shelf:
@@ -43,7 +43,7 @@ class Script:
     def __call__(self) -> Mapping[str, Reading]:
         step = self._steps[min(self.reads, len(self._steps) - 1)]
         self.reads += 1
-        if isinstance(step, Unreadable):
+        if isinstance(step, Exception):
             raise step
         return step
 
@@ -106,6 +106,19 @@ async def test_what_the_books_refuse_is_kept() -> None:
             await wait_for(booked)
     said = [line for line in lines if line["event"] == "gpu_energy_not_booked"]
     assert [line["log_level"] for line in said] == ["warning"]
+
+
+@pytest.mark.parametrize("fault", [KeyError("a field that no driver had"), RuntimeError("no loop of ours")])
+async def test_a_fault_of_the_reader_ends_nothing(fault: Exception) -> None:
+    """It is in the log with its trace, measuring goes on, and the stop waits for no thread that is dead."""
+    script = Script([counts(1, 1), fault, counts(3, 1)])
+    metrics = Metrics()
+    with capture_logs() as lines:
+        async with energy(script, metrics=metrics):
+            await wait_for(script.is_read)
+    [failed] = [line for line in lines if line["log_level"] == "error"]
+    assert (failed["event"], failed["exc_info"]) == ("gpu_energy_failed", True)
+    assert consumed(metrics, "0") == 2
 
 
 async def test_where_nothing_can_be_read_one_line_says_so() -> None:
