@@ -82,9 +82,11 @@ class _Pair:
 class Estimates:
     """Learns of models and keys. Of more than are kept, those unused for longest are forgotten."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, most_models: int = MOST_MODELS, most_pairs: int = MOST_PAIRS) -> None:
         self._models: OrderedDict[str, _Model] = OrderedDict()
         self._pairs: OrderedDict[tuple[str, str], _Pair] = OrderedDict()
+        self._most_models = most_models
+        self._most_pairs = most_pairs
 
     def ask(self, body: Mapping[str, Any], *, route: Route, model: str, key_id: str, choices: int) -> Ask:
         """What the call with this prepared body asks for; nothing on a route that tells no tokens."""
@@ -172,8 +174,10 @@ class Estimates:
         model = self._models.get(name)
         if model is None:
             model = self._models[name] = _Model()
-            if len(self._models) > MOST_MODELS:
+            if len(self._models) > self._most_models:
                 self._models.popitem(last=False)
+        else:
+            self._models.move_to_end(name)
         return model
 
     def _pair(self, key_id: str, model: str) -> _Pair:
@@ -181,7 +185,7 @@ class Estimates:
         pair = self._pairs.get(name)
         if pair is None:
             pair = self._pairs[name] = _Pair(self._model(model))
-            if len(self._pairs) > MOST_PAIRS:
+            if len(self._pairs) > self._most_pairs:
                 self._pairs.popitem(last=False)
         else:
             self._pairs.move_to_end(name)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.routes import BY_TEMPLATE, OF_ENGINES
-from gateway.usage import Ask, Estimates, Usage, estimates
+from gateway.usage import Ask, Estimates, Usage
 from tests.running import least
 from tests.usage.corpus import Body, Corpus
 from tests.usage.test_bodies import HOSTILE
@@ -275,16 +275,19 @@ def test_nothing_breaks_it(
         assert used.completion >= 0
 
 
-def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of keys and models without end the last ones are remembered."""
-    monkeypatch.setattr(estimates, "MOST_PAIRS", 10)
-    monkeypatch.setattr(estimates, "MOST_MODELS", 10)
-    known = Estimates()
+def test_what_is_kept_is_bounded() -> None:
+    """Of keys and models without end those are remembered that were used last."""
+    known = Estimates(most_models=10, most_pairs=10)
+
+    def call(key: str, model: str) -> Ask:
+        return known.ask(HELLO, route=BY_TEMPLATE[CHAT], model=model, key_id=key, choices=1)
+
     for number in range(100):
-        for key in ("often", f"key-{number}"):
-            call = known.ask(HELLO, route=BY_TEMPLATE[CHAT], model=f"m-{number % 50}", key_id=key, choices=1)
-            finish(known, call, 20, 5)
+        for key, model in (("often", "often"), (f"key-{number}", f"m-{number}")):
+            finish(known, call(key, model), 100, 5)
     assert (len(known._pairs), len(known._models)) == (10, 10)
+    assert call("often", "often").prompt == pytest.approx(100, rel=0.2)
+    assert call("often", "new").prompt < 50
 
 
 def test_a_small_call_costs_microseconds() -> None:
