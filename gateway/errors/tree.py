@@ -42,12 +42,14 @@ def _short(value: object) -> str:
 class GatewayError(Exception):
     """What a caller is told. `cause` goes to the log alone, joined by the request id.
 
-    `retry_after` is in whole seconds; `should_retry` False tells the SDKs not to try again.
+    `retry_after` is in whole seconds; `should_retry` False tells the SDKs not to try again. Where
+    `costs_a_request`, a call that failed so before its answer counts against the key's rpm.
     """
 
     status = 500
     type = "server_error"
     code = "internal_error"
+    costs_a_request = False
 
     def __init__(
         self,
@@ -91,6 +93,7 @@ class CallerError(GatewayError):
     status = 400
     type = "invalid_request_error"
     code = "invalid_request"
+    costs_a_request = True
 
 
 class InvalidApiKey(CallerError):
@@ -101,6 +104,7 @@ class InvalidApiKey(CallerError):
 
     status = 401
     code = "invalid_api_key"
+    costs_a_request = False
 
     def __init__(self, cause: str, *, message: str | None = None) -> None:
         super().__init__(
@@ -138,6 +142,7 @@ class MethodNotAllowed(CallerError):
 
     status = 405
     code = "method_not_allowed"
+    costs_a_request = False
 
     def __init__(self, method: str, path: str, allowed: Iterable[str]) -> None:
         allow = ", ".join(allowed)
@@ -182,6 +187,7 @@ class HeadersTooLarge(CallerError):
 
     status = 431
     code = "headers_too_large"
+    costs_a_request = False
 
 
 class RateLimitExceeded(GatewayError):
@@ -279,3 +285,4 @@ class ClientClosed(GatewayError):
 
     status = 499
     code = "client_closed"
+    costs_a_request = True

@@ -17,18 +17,19 @@ class Account:
     """One key's buckets, budgets and running calls, under the limits that it had when it was last asked.
 
     A key without a limit has no bucket for it; one that gets a limit begins with a full one. What is spent
-    is counted for every key, since a budget may be set later. `at_rest` is called once no call runs.
+    is counted for every key, since a budget may be set later. `put_away` is that of a key that is gone: it is
+    called once no call runs.
     """
 
     __slots__ = (
-        "_defaults", "_key", "at_rest", "clocks", "day", "month", "requests", "reserved", "running", "terms",
+        "_defaults", "_key", "clocks", "day", "month", "put_away", "requests", "reserved", "running", "terms",
         "tokens",
     )  # fmt: skip
 
     def __init__(self, clocks: Clocks, day: Budget, month: Budget) -> None:
         self._key: Key | None = None
         self._defaults: DefaultLimits | None = None
-        self.at_rest: Callable[[], object] | None = None
+        self.put_away: Callable[[], object] | None = None
         self.clocks = clocks
         self.terms = NO_TERMS
         self.requests: Bucket | None = None

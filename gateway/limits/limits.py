@@ -42,7 +42,7 @@ class Limits:
         refusal = account.refusal(tokens, now_ns)
         if refusal is not None:
             raise self._counted(key, refusal)
-        account.at_rest = None
+        account.put_away = None
         return Reservation(account, tokens)
 
     async def spend_request(self, key: Key, defaults: DefaultLimits) -> None:
@@ -81,7 +81,7 @@ class Limits:
         if account is None:
             return
         if account.running:
-            account.at_rest = lambda: self._put_away(key_id)
+            account.put_away = lambda: self._put_away(key_id)
         else:
             self._put_away(key_id)
 
@@ -121,6 +121,6 @@ class Limits:
     def _used_ratios(self) -> Iterator[tuple[str, str, float]]:
         windows = self._clocks.windows()
         for key_id, account in self._accounts.items():
-            if account.at_rest is None:
+            if account.put_away is None:
                 for limit, ratio in account.used_ratios(*windows):
                     yield key_id, limit, ratio

@@ -44,8 +44,8 @@ class Reservation:
         self._open = False
         account = self._account
         account.running -= 1
-        if not account.running and account.at_rest is not None:
-            account.at_rest()
+        if not account.running and account.put_away is not None:
+            account.put_away()
 
     def _settle(self, requests: int, tokens: int) -> None:
         self._settled = True

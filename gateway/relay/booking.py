@@ -9,15 +9,13 @@ left before it was sent              the request counts, no tokens
 
 import time
 
-from gateway.errors import CallerError, ClientClosed, GatewayError
+from gateway.errors import CallerError, GatewayError
 from gateway.keys import Key
 from gateway.limits import Limits, Reservation
 from gateway.relay.call import Call
 from gateway.routes import Route
 from gateway.settings.sections import DefaultLimits
 from gateway.usage import Ask, Estimates, Usage
-
-COSTS_A_REQUEST = (400, 404, 413, 415)
 
 
 class Booking:
@@ -52,7 +50,7 @@ class Booking:
             self.settle()
         elif self._open:
             self._open = False
-            self._reservation.refund(request=not isinstance(error, CallerError | ClientClosed))
+            self._reservation.refund(request=not error.costs_a_request)
 
     def close(self) -> None:
         """The call is over, however it ended: a slot is free again."""
@@ -117,5 +115,5 @@ class Bookings:
 
     async def refuse(self, key: Key, defaults: DefaultLimits, error: CallerError) -> None:
         """A call that is refused for what it says costs one request. Raises RateLimitExceeded without one."""
-        if error.status in COSTS_A_REQUEST:
+        if error.costs_a_request:
             await self._limits.spend_request(key, defaults)
