@@ -163,24 +163,18 @@ def _avx512_bf16() -> bool:
 
 def _this() -> Hardware:
     """The first card that NVML shows."""
-    try:
-        nvml: Any = importlib.import_module("pynvml")
-    except ImportError as error:
-        raise PlanProblem(
-            "--hardware this asks NVIDIA's NVML, and its Python module is not here: pip install "
-            f"nvidia-ml-py, or name the card, as in --hardware rtx5090 ({', '.join(_CARDS)})."
-        ) from error
+    nvml: Any = importlib.import_module("pynvml")
     try:
         nvml.nvmlInit()
+        try:
+            return _first_card(nvml)
+        finally:
+            nvml.nvmlShutdown()
     except nvml.NVMLError as error:
         raise PlanProblem(
             f"--hardware this: NVML does not answer ({error}): is the driver installed, and nvidia-smi well? "
-            "Or name the card, as in --hardware rtx5090."
+            f"Or name the card, as in --hardware rtx5090 ({', '.join(_CARDS)})."
         ) from error
-    try:
-        return _first_card(nvml)
-    finally:
-        nvml.nvmlShutdown()
 
 
 def _first_card(nvml: Any) -> Hardware:

@@ -14,13 +14,6 @@ from gateway.planner.source import find
 GIB = 2**30
 
 
-def test_this_without_nvml(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What to install, or to name the card."""
-    monkeypatch.setitem(sys.modules, "pynvml", None)
-    with pytest.raises(PlanProblem, match="pip install nvidia-ml-py, or name the card"):
-        hardware.find("this")
-
-
 class _NvmlError(Exception):
     pass
 
@@ -119,12 +112,13 @@ def test_this_is_another_card(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.capability == (8, 9)
 
 
-def test_this_without_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    """NVML's own words and the mend."""
+@pytest.mark.parametrize("function", ["nvmlInit", "nvmlDeviceGetHandleByIndex", "nvmlDeviceGetName"])
+def test_this_without_a_card_that_answers(monkeypatch: pytest.MonkeyPatch, function: str) -> None:
+    """No driver, no card, a card that is lost: NVML's own words and the mend."""
 
-    def fail() -> None:
+    def fail(*_: object) -> None:
         raise _NvmlError("Driver Not Loaded")
 
-    monkeypatch.setitem(sys.modules, "pynvml", nvml("", nvmlInit=fail))
+    monkeypatch.setitem(sys.modules, "pynvml", nvml("", **{function: fail}))
     with pytest.raises(PlanProblem, match=r"NVML does not answer \(Driver Not Loaded\)"):
         hardware.find("this")
