@@ -50,8 +50,11 @@ class Account:
             self.requests = _changed(self.requests, terms.rpm, now_ns)
             self.tokens = _changed(self.tokens, terms.tpm, now_ns)
 
-    def refusal(self, tokens: int, now_ns: int) -> Refusal | None:
-        """Why a call of so many tokens may not run now: the limit that stands in its way the longest."""
+    def refusal(self, tokens: int, smaller: str, now_ns: int) -> Refusal | None:
+        """Why a call of so many tokens may not run now: the limit that stands in its way the longest.
+
+        `smaller` is the advice to a call that no minute has tokens enough for.
+        """
         worst = self.no_request_left(now_ns)
         limit = self.terms.max_parallel
         if limit is not None and self.running >= limit:
@@ -61,7 +64,7 @@ class Account:
         bucket = self.tokens
         if bucket is not None and not bucket.has(tokens, now_ns):
             if tokens > bucket.limit:
-                return wording.too_large(bucket.limit, tokens)
+                return wording.too_large(bucket.limit, tokens, smaller)
             left, wait_ns = bucket.remaining(now_ns), bucket.wait_ns(tokens, now_ns)
             worst = _worse(worst, wording.tokens(bucket.limit, tokens, left, wait_ns))
         terms = self.terms

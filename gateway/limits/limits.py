@@ -32,14 +32,17 @@ class Limits:
         metrics.open_slots.set_function(self.open_slots)
         metrics.reserved_tokens.set_function(self.reserved_tokens)
 
-    async def reserve(self, key: Key, defaults: DefaultLimits, tokens: int) -> Reservation:
+    async def reserve(
+        self, key: Key, defaults: DefaultLimits, tokens: int, *, smaller: str = "Ask for less."
+    ) -> Reservation:
         """One request, so many tokens and a slot for one call of this key, all or none.
 
-        Raises RateLimitExceeded or InsufficientQuota; that costs nothing.
+        `smaller` tells its caller how such a call comes to need fewer tokens. Raises RateLimitExceeded or
+        InsufficientQuota; that costs nothing.
         """
         now_ns = self._clocks.ticks_ns()
         account = self._account(key, defaults, now_ns)
-        refusal = account.refusal(tokens, now_ns)
+        refusal = account.refusal(tokens, smaller, now_ns)
         if refusal is not None:
             raise self._counted(key, refusal)
         account.put_away = None

@@ -42,12 +42,11 @@ def tokens(tpm: int, asked: int, left: int, wait_ns: int) -> Refusal:
     )
 
 
-def too_large(tpm: int, asked: int) -> Refusal:
-    """A call that would find too few tokens in a full minute, too."""
+def too_large(tpm: int, asked: int, smaller: str) -> Refusal:
+    """A call that would find too few tokens in a full minute, too; `smaller`: what its caller can do."""
     message = (
         f"This call may need {_many(asked, 'token')}, prompt and answer together: more than the {tpm} that "
-        "your key may use in a whole minute (tpm), so waiting does not help. Send a max_tokens, or a lower "
-        "one, ask for fewer choices, or send a shorter prompt."
+        f"your key may use in a whole minute (tpm), so waiting does not help. {smaller}"
     )
     return Refusal("tpm", NEVER, RateLimitExceeded(message, should_retry=False))
 

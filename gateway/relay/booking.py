@@ -13,7 +13,7 @@ from gateway.errors import CallerError, GatewayError
 from gateway.keys import Key
 from gateway.limits import Limits, Reservation
 from gateway.relay.call import Call
-from gateway.routes import Route
+from gateway.routes import ROUTES, Route
 from gateway.settings.sections import DefaultLimits
 from gateway.usage import Ask, Estimates, Usage
 
@@ -92,6 +92,7 @@ class Booking:
             usage = told._replace(
                 prompt=told.prompt or usage.prompt, completion=max(told.completion, usage.completion)
             )
+        self._estimates.learn_output(self._ask, usage.completion)
         record.usage, record.estimated = usage, True
         return usage
 
@@ -108,7 +109,7 @@ class Bookings:
 
         Raises RateLimitExceeded or InsufficientQuota, taking nothing.
         """
-        reservation = await self._limits.reserve(key, defaults, ask.tokens)
+        reservation = await self._limits.reserve(key, defaults, ask.tokens, smaller=_SMALLER[route.template])
         booking = Booking(call, route, ask, reservation, self._estimates)
         call.settle = booking.settle
         return booking
@@ -117,3 +118,18 @@ class Bookings:
         """A call that is refused for what it says costs one request. Raises RateLimitExceeded without one."""
         if error.costs_a_request:
             await self._limits.spend_request(key, defaults)
+
+
+def _smaller(route: Route) -> str:
+    """How a call of this route comes to need fewer tokens, for its caller."""
+    if not route.generates:
+        return "Send less text, or fewer texts at once."
+    ways = [f"Send a {route.output_caps[-1]}, or a lower one"]
+    if route.body == "form":
+        return f"{ways[0]}, or a shorter recording."
+    if route.dialect == "openai":
+        ways.append("ask for fewer choices")
+    return ", ".join((*ways, "or send a shorter prompt."))
+
+
+_SMALLER = {route.template: _smaller(route) for route in ROUTES}

@@ -79,10 +79,11 @@ def _prompts(value: Any, shape: Shape) -> None:
 
 
 def _prompt(value: Any, shape: Shape, quota: int) -> None:
-    shape.parts[PROMPTS] += 1
     if type(value) is list:
+        shape.id_prompts += 1
         shape.ids += len(value)
     else:
+        shape.parts[PROMPTS] += 1
         conversation.part(value, shape, quota)
 
 

@@ -134,6 +134,11 @@ class Estimates:
         elif not data_events:
             model.pace.learn_plain(each, seconds)
 
+    def learn_output(self, ask: Ask, completion: int) -> None:
+        """A call has used so many tokens by what can be known: calls like it need no more in reserve."""
+        if ask.route.generates:
+            self._pair(ask.key_id, ask.model).output.learn(completion // ask.choices)
+
     def cut(
         self, ask: Ask, *, data_events: int, seconds: float, whole: bool = False, answer_bytes: int = 0
     ) -> Usage:

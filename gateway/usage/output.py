@@ -1,7 +1,7 @@
 """How many tokens a call may generate: by its cap, and by what this key and model have generated of late."""
 
-import math
 from array import array
+from bisect import bisect_left, insort
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,40 +11,40 @@ SAMPLES = 200
 FIRST_CALLS = 20
 FIRST_TOKENS = 1024
 FEWEST_TOKENS = 256
-_SORT_EVERY = 20  # the percentile of 200 moves slowly, and sorting them costs some microseconds
 _MOST_TOKENS = 2**32 - 1
 
 
 class Output:
     """The last completions of one key and model, each in tokens of one choice."""
 
-    __slots__ = ("_calls", "_percentile", "_tokens")
+    __slots__ = ("_calls", "_ordered", "_tokens")
 
     def __init__(self) -> None:
         self._tokens = array("I")
+        self._ordered = array("I")
         self._calls = 0
-        self._percentile = 0
 
     def tokens(self, cap: int | None) -> int:
         """What to reserve for one choice, of which a cap allows so many (None: any number)."""
-        expected = FIRST_TOKENS if self._calls < FIRST_CALLS else max(FEWEST_TOKENS, self._percentile)
+        expected = FIRST_TOKENS if self._calls < FIRST_CALLS else max(FEWEST_TOKENS, self.percentile_95)
         return expected if cap is None else min(cap, expected)
 
+    @property
+    def percentile_95(self) -> int:
+        """The least of the completions that 95 in 100 of them do not exceed (the nearest rank)."""
+        return self._ordered[-(-19 * len(self._ordered) // 20) - 1]
+
     def learn(self, tokens: int) -> None:
-        """One choice of a call that finished."""
+        """One choice of a call that has ended."""
         tokens = max(0, min(_MOST_TOKENS, tokens))
         if len(self._tokens) < SAMPLES:
             self._tokens.append(tokens)
         else:
-            self._tokens[self._calls % SAMPLES] = tokens
+            oldest = self._calls % SAMPLES
+            del self._ordered[bisect_left(self._ordered, self._tokens[oldest])]
+            self._tokens[oldest] = tokens
+        insort(self._ordered, tokens)
         self._calls += 1
-        if self._calls % _SORT_EVERY == 0:
-            self._percentile = percentile_95(self._tokens)
-
-
-def percentile_95(values: "array[int]") -> int:
-    """The least of the values that 95 in 100 of them do not exceed (the nearest rank)."""
-    return sorted(values)[math.ceil(0.95 * len(values)) - 1]
 
 
 def cap(body: Mapping[str, Any], route: Route) -> int | None:

@@ -22,16 +22,17 @@ class Shape:
 
     `kinds`: characters, as `text.count` tells them, the last ones left out where there are none of them.
     `parts`: what else there is, by the names above.
-    `ids`: token ids, which need no estimate. `text_bytes`: more tokens than that no text can have.
+    `ids`: token ids, which need no estimate, of `id_prompts`. `text_bytes`: more tokens no text can have.
     Numbers are no whole ones where some items of a long list stand for others.
     """
 
-    __slots__ = ("_texts", "_thoughts", "ids", "kinds", "parts", "text_bytes")
+    __slots__ = ("_texts", "_thoughts", "id_prompts", "ids", "kinds", "parts", "text_bytes")
 
     def __init__(self) -> None:
         self.kinds: Sequence[float] = _NO_KINDS
         self.parts: list[float] = [0] * PARTS
         self.ids: float = 0
+        self.id_prompts: float = 0
         self.text_bytes: float = 0
         self._texts: list[str] = []
         self._thoughts: list[str] = []
@@ -44,7 +45,7 @@ class Shape:
     @property
     def prompts(self) -> float:
         """How many prompts there are."""
-        return max(1, self.parts[PROMPTS] + self.parts[CHATS])
+        return max(1, self.parts[PROMPTS] + self.parts[CHATS] + self.id_prompts)
 
     def write(self, *values: str) -> None:
         """Texts that are prompt."""
@@ -75,6 +76,7 @@ class Shape:
         self.kinds = _sum(self.kinds, other.kinds, factor)
         self.parts = _sum(self.parts, other.parts, factor)
         self.ids += factor * other.ids
+        self.id_prompts += factor * other.id_prompts
         self.text_bytes += factor * other.text_bytes
 
 

@@ -14,6 +14,7 @@ from gateway.errors import (
     GatewayError,
     InvalidRequest,
     QueueFull,
+    RateLimitExceeded,
     ShuttingDown,
 )
 from gateway.limits import Clocks, Limits
@@ -190,3 +191,26 @@ async def test_a_call_that_is_over_leaves_nothing_to_the_garbage_collector() -> 
 def alive() -> int:
     """How many bookings there are."""
     return sum(type(each) is Booking for each in gc.get_objects())
+
+
+@pytest.mark.parametrize(
+    ("route", "advice"),
+    [
+        (
+            "/v1/chat/completions",
+            "Send a max_tokens, or a lower one, ask for fewer choices, or send a shorter",
+        ),
+        ("/v1/responses", "Send a max_output_tokens, or a lower one, or send a shorter prompt."),
+        ("/v1/messages", "Send a max_tokens, or a lower one, or send a shorter prompt."),
+        ("/v1/audio/transcriptions", "Send a max_completion_tokens, or a lower one, or a shorter recording."),
+        ("/v1/embeddings", "Send less text, or fewer texts at once."),
+    ],
+)
+async def test_a_call_that_no_minute_has_room_for_is_told_how_to_shrink(route: str, advice: str) -> None:
+    """By the fields that its own route reads."""
+    account = Account(route)
+    small = dataclasses.replace(KEY, tpm=1)
+    bookings = Bookings(account.limits, account.estimates)
+    ask = account.ask._replace(prompt=2)
+    with pytest.raises(RateLimitExceeded, match=advice):
+        await bookings.open(Calls().open(small, account.record), small, NONE, account.route, ask)

@@ -106,26 +106,27 @@ def test_a_system_message_is_one_too(route: str, body: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("route", "body", "prompts", "ids"),
+    ("route", "body", "texts", "id_prompts", "ids"),
     [
-        (TEXT, {"prompt": "abcd"}, 1, 0),
-        (TEXT, {"prompt": ["ab", "cd"]}, 2, 0),
-        (TEXT, {"prompt": [5] * 1000, "suffix": "abcd"}, 1, 1000),
-        (TEXT, {"prompt": [[5] * 10, [6] * 20, "abcd"]}, 3, 30),
-        (TEXT, {"prompt": "ab", "suffix": "cd"}, 1, 0),
-        (EMBEDDINGS, {"input": ["ab", "cd"]}, 2, 0),
-        ("/classify", {"input": "abcd"}, 1, 0),
-        ("/pooling", {"input": [[5, 6], "abcd"]}, 2, 2),
+        (TEXT, {"prompt": "abcd"}, 1, 0, 0),
+        (TEXT, {"prompt": ["ab", "cd"]}, 2, 0, 0),
+        (TEXT, {"prompt": [5] * 1000, "suffix": "abcd"}, 0, 1, 1000),
+        (TEXT, {"prompt": [[5] * 10, [6] * 20, "abcd"]}, 1, 2, 30),
+        (TEXT, {"prompt": "ab", "suffix": "cd"}, 1, 0, 0),
+        (EMBEDDINGS, {"input": ["ab", "cd"]}, 2, 0, 0),
+        ("/classify", {"input": "abcd"}, 1, 0, 0),
+        ("/pooling", {"input": [[5, 6], "abcd"]}, 1, 1, 2),
     ],
 )
 def test_prompts_without_a_template_and_token_ids(
-    route: str, body: dict[str, Any], prompts: int, ids: int
+    route: str, body: dict[str, Any], texts: int, id_prompts: int, ids: int
 ) -> None:
-    """Ids are tokens, and are counted as what they are, however many."""
+    """Ids are tokens, and are counted as what they are, however many, with nothing around them."""
     shape = shaped(route, **body)
     assert letters(shape) == (4 if not ids or "abcd" in str(body) else 0)
-    assert parts(shape) == {PROMPTS: prompts}
-    assert shape.ids == ids
+    assert parts(shape) == ({PROMPTS: texts} if texts else {})
+    assert (shape.id_prompts, shape.ids) == (id_prompts, ids)
+    assert shape.prompts == texts + id_prompts
 
 
 @pytest.mark.parametrize(

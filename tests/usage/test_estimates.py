@@ -68,14 +68,33 @@ def test_what_tells_no_tokens_reserves_none(route: str) -> None:
     assert ask(Estimates(), HELLO, route).tokens == 0
 
 
-def test_token_ids_are_counted_exactly() -> None:
-    """Whatever the weights have been taught of texts."""
+@pytest.mark.parametrize("taught", [0, 100])
+@pytest.mark.parametrize(
+    ("route", "body", "tokens"),
+    [
+        ("/v1/completions", {"prompt": [5] * 100_000}, 100_000),
+        ("/v1/completions", {"prompt": [[5] * 3] * 200}, 600),
+        ("/v1/embeddings", {"input": [1, 2, 3]}, 3),
+        ("/v1/embeddings", {"input": [[7]] * 256}, 256),
+    ],
+)
+def test_token_ids_are_counted_exactly(route: str, body: Body, tokens: int, taught: int) -> None:
+    """Whatever the weights have been taught of texts, and however many prompts they are."""
     known = Estimates()
-    for _ in range(100):
+    for _ in range(taught):
         finish(known, ask(known, {"prompt": "word " * 50}, "/v1/completions"), 500)
-    with_ids = ask(known, {"prompt": [5] * 100_000}, "/v1/completions").prompt
-    without = ask(known, {"prompt": ""}, "/v1/completions").prompt
-    assert with_ids - without in (100_000 - 1, 100_000)
+        finish(known, ask(known, {"input": ["word", "other"]}, "/v1/embeddings"), 50)
+    assert ask(known, body, route).prompt == tokens
+
+
+def test_calls_that_told_nothing_teach_what_to_reserve_too() -> None:
+    """Else a key whose answers tell no tokens would reserve 1024 for ever."""
+    known = Estimates()
+    for _ in range(20):
+        call = ask(known, HELLO)
+        assert call.output == 1024
+        known.learn_output(call, 10)
+    assert ask(known, HELLO).output == 256
 
 
 def test_a_prompt_that_the_engine_shall_cut_is_no_longer_than_that() -> None:

@@ -1,5 +1,6 @@
 """What is reserved for an output: the cap, or what this key and model have generated of late."""
 
+from math import ceil
 from typing import Any
 
 import pytest
@@ -31,6 +32,13 @@ def test_later_ones_reserve_what_19_of_20_calls_stay_under() -> None:
     assert seen(*[5] * 20).tokens(None) == 256
     assert seen(*range(1001, 1101)).tokens(None) == 1095
     assert seen(*range(1001, 1101)).tokens(300) == 300
+
+
+def test_it_follows_at_once() -> None:
+    """The call after long answers reserves for them, not the twentieth."""
+    for count in range(20, 450):
+        tokens = [300 + 7919 * number % 5000 for number in range(count)]
+        assert seen(*tokens).percentile_95 == sorted(tokens[-200:])[ceil(0.95 * min(count, 200)) - 1]
 
 
 def test_only_the_last_200_completions_count() -> None:
