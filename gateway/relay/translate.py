@@ -1,11 +1,14 @@
 """An engine's failure, said so that the caller knows whose it is and what to do.
 
-Pure: a status and a body go in, one of our errors comes out. What the caller can mend keeps the
+A status, headers and a body go in, one of our errors comes out. What the caller can mend keeps the
 engine's own words; what only the operator can mend keeps them for the log.
 """
 
 import re
+import time
 from collections.abc import Iterable, Mapping
+from email.utils import parsedate_to_datetime
+from math import ceil
 from typing import Any
 
 import orjson
@@ -36,6 +39,7 @@ _TOO_LONG = (
 _PROMPT_PARAMS = ("input_tokens", "input_text")
 _NO_SUCH_API = re.compile(r"(?:model does not support .* API|server does not support)\b")
 _NO_SUCH_INPUT = re.compile(r"(?:image|audio|video) input is not supported")
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _FEW = 10
 
 
@@ -128,6 +132,18 @@ def _text(error: dict[str, Any], name: str) -> str:
 
 def _retry_after(headers: Iterable[tuple[bytes, bytes]]) -> int:
     for name, value in headers:
-        if name.lower() == b"retry-after" and value.isdigit():
-            return min(max(int(value), 1), LONGEST_RETRY_SECONDS)
+        if name.lower() == b"retry-after":
+            seconds = _seconds(value.decode("latin-1"))
+            return QUEUE_RETRY_SECONDS if seconds is None else min(max(seconds, 1), LONGEST_RETRY_SECONDS)
     return QUEUE_RETRY_SECONDS
+
+
+def _seconds(retry_after: str) -> int | None:
+    """A number, or a date (RFC 9110, section 10.2.3), as whole seconds from now; None for anything else."""
+    if _NUMBER.fullmatch(retry_after):
+        return ceil(min(float(retry_after), LONGEST_RETRY_SECONDS))
+    try:
+        until = parsedate_to_datetime(retry_after)
+    except ValueError:
+        return None
+    return ceil(until.timestamp() - time.time())

@@ -103,9 +103,23 @@ def test_what_only_the_operator_can_mend_goes_to_the_log(body: bytes) -> None:
     assert "500" in error.cause
 
 
-@pytest.mark.parametrize(("value", "seconds"), [(b"7", 7), (b"0", 1), (b"9999", 120), (b"soon", 5)])
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        (b"7", 7),
+        (b"0", 1),
+        (b"1.5", 2),
+        (b"9999", 120),
+        (b"9" * 400, 120),
+        (b"-3", 5),
+        (b"soon", 5),
+        (b"Wed, 21 Oct 2237 07:28:00 GMT", 120),
+        (b"Wed, 21 Oct 2015 07:28:00 GMT", 1),
+        (b"Wed, 99 Oct 2015 07:28:00 GMT", 5),
+    ],
+)
 def test_the_engines_wait_is_passed_on_within_what_clients_honour(value: bytes, seconds: int) -> None:
-    """Never above 120 s: the SDKs give up beyond."""
+    """As a number or as a date, and never above 120 s: the SDKs give up beyond."""
     assert refusal(503, [(b"retry-after", value)], b"").retry_after == seconds
 
 
