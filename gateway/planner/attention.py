@@ -15,6 +15,8 @@ from gateway.planner.shape import Attention, Latent
 _KEY_HEADS = (
     "n_head_kv", "num_kv_heads", "num_key_value_heads", "multi_query_group_num", "num_attention_groups",
 )  # fmt: skip
+# Whose models never read head_dim.
+_UNREAD_WIDTHS = frozenset({"qwen2", "qwen2_moe"})
 FULL, SLIDING, CHUNKED = "full_attention", "sliding_attention", "chunked_attention"
 _NAMES = MappingProxyType({"attention": FULL, "window_attention": SLIDING})
 
@@ -45,7 +47,7 @@ def heads(config: Fields) -> Attention:
     if queries % keys:
         raise config.missing("num_key_value_heads", f"is {keys}, which does not divide {queries} query heads")
     width = config.integer("head_dim", default=0)
-    if not width or config.text("model_type", default="") == "qwen2":  # its model never reads it
+    if not width or config.text("model_type", default="") in _UNREAD_WIDTHS:
         width = config.integer("hidden_size", least=1) // queries
     if not width:
         raise config.missing("num_attention_heads", f"is {queries:,}, more than hidden_size has channels")
@@ -61,6 +63,8 @@ def layers(config: Fields, model_type: str) -> tuple[Attention, ...]:
     """All layers of a model that has no others. Raises PlanProblem, naming the field that is missing."""
     if model_type.startswith("gemma4"):
         return _gemma4(config)
+    if model_type.startswith("gemma3n"):
+        return _gemma3n(config)
     plain = heads(config)
     return tuple(_of_type(config, plain, kind) for kind in layer_types(config, model_type))
 
@@ -88,19 +92,27 @@ def _of_type(config: Fields, plain: Attention, kind: str) -> Attention:
         window = _window(config)
         return replace(plain, window=window) if window else plain
     if kind == CHUNKED:
-        chunk = config.integer("attention_chunk_size", least=1)
-        return replace(plain, chunk=chunk)
+        return replace(plain, chunk=_reach(config, "attention_chunk_size"))
     return plain
 
 
 def _window(config: Fields) -> int | None:
-    """The window of sliding layers, or None where null or 0 switches it off."""
-    model_type = config.text("model_type", default="")
-    if model_type not in _OWN_WINDOWS:
-        return config.integer("sliding_window", least=1)
-    if "sliding_window" not in config.values:
-        return _OWN_WINDOWS[model_type]
-    return config.integer("sliding_window", default=0) or None
+    return _reach(config, "sliding_window")
+
+
+def _reach(config: Fields, name: str) -> int | None:
+    """How far a layer sees, or None where null or 0 switches that off."""
+    switched_off = name in config.values and not config.values[name]
+    return None if switched_off else config.integer(name, least=1)
+
+
+def _gemma3n(config: Fields) -> tuple[Attention, ...]:
+    """The last `num_kv_shared_layers` use the cache of the layers before them, where there are any."""
+    types = layer_types(config, "gemma3n")
+    first = len(types) - config.integer("num_kv_shared_layers", default=0)
+    plain = heads(config)
+    kept = [kind for index, kind in enumerate(types) if index < first or first - 1 - (kind == SLIDING) < 0]
+    return tuple(_of_type(config, plain, kind) for kind in kept)
 
 
 def _gemma4(config: Fields) -> tuple[Attention, ...]:
@@ -157,6 +169,10 @@ def _switched(config: Fields, count: int, types: Sequence[str], model_type: str)
     return (SLIDING if set(types) == {SLIDING} else FULL,) * count
 
 
+def _by(period: int) -> Callable[[Fields, int], Sequence[str]]:
+    return lambda _, count: _every(period, count)
+
+
 def _patterned(default: int) -> Callable[[Fields, int], Sequence[str]]:
     def types(config: Fields, count: int) -> Sequence[str]:
         return _every(config.integer("sliding_window_pattern", default=default, least=1), count)
@@ -185,13 +201,14 @@ def _full(_: Fields, count: int) -> Sequence[str]:
 _DENSE_QWEN = frozenset({"qwen2", "qwen3"})
 _SWITCHED = _DENSE_QWEN | {"qwen3_moe", "qwen3_vl_moe_text"}
 _LLAMA4 = frozenset({"llama4", "llama4_text"})
-# What transformers' classes take where the field is not there, and which may be null.
-_OWN_WINDOWS = MappingProxyType({"gpt_oss": 128, "olmo3": 4096, **dict.fromkeys(_SWITCHED, 4096)})
 _UNNAMED: Mapping[str, Callable[[Fields, int], Sequence[str]]] = MappingProxyType(
     {
-        "gemma2": _patterned(2),
-        **dict.fromkeys(("gemma3", "gemma3_text", "gemma4"), _patterned(6)),
-        **dict.fromkeys(("cohere2", "olmo3"), _patterned(4)),
+        "gemma2": _by(2),
+        "gemma3n": _by(5),
+        "gemma4": _by(6),
+        "olmo3": _by(4),
+        **dict.fromkeys(("gemma3", "gemma3_text"), _patterned(6)),
+        "cohere2": _patterned(4),
         **dict.fromkeys(("muse_glimmer", "muse_glimmer_text"), _muse),
         **dict.fromkeys(("laguna", "qwen2_moe"), _full),
     }

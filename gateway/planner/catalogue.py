@@ -63,11 +63,18 @@ def _entry(name: str, document: Mapping[str, Any]) -> Entry:
     active = said.get("active", shape.parameters.active / 1e9)
     weights = published(shape, size, active * 1e9, source)
     if not weights.experts:
-        # Of a dense model each token reads all but the embedding, which is looked up. It is of 16 bit, as
-        # other layers of a quantised checkpoint are: the published size knows, counting would not.
-        count = shape.parameters
-        read = size - (0 if count.tied else count.embedding * shape.dtype_bytes)
+        read = size - _unread_bytes(shape)
         weights = replace(weights, active_bytes=read, fixed_bytes=read)
     if "bytes" not in said:
         weights = replace(weights, basis="estimated")
     return Entry(name, said["repository"], shape, weights, said["parameters"], active)
+
+
+def _unread_bytes(shape: Shape) -> int:
+    """What of a dense model's files no token reads: embeddings, which are looked up, and what sees images.
+
+    Both are of 16 bit. So are other layers of a quantised checkpoint: only the published size knows which.
+    """
+    count = shape.parameters
+    looked_up = (0 if count.tied else count.embedding) + count.looked_up
+    return (looked_up + (shape.vision_parameters or 0)) * shape.dtype_bytes

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from gateway.planner import attention, parameters, quantization, states
+from gateway.planner import attention, defaults, lengths, parameters, quantization, states, vision
 from gateway.planner.fields import Fields
 from gateway.planner.problem import PlanProblem
 from gateway.planner.shape import Attention, Latent, Layer, Shape, State
@@ -16,6 +16,8 @@ from gateway.planner.weights import json_object
 # Compared with vLLM's own functions in tests/planner, or of the same class there as one that was.
 KNOWN = frozenset(
     {
+        "axk1",
+        "cohere2",
         "deepseek_v2",
         "deepseek_v3",
         "falcon_h1",
@@ -23,6 +25,8 @@ KNOWN = frozenset(
         "gemma2",
         "gemma3",
         "gemma3_text",
+        "gemma3n",
+        "gemma3n_text",
         "gemma4",
         "gemma4_text",
         "glm4_moe",
@@ -47,6 +51,7 @@ KNOWN = frozenset(
         "olmo3",
         "phi3",
         "qwen2",
+        "qwen2_moe",
         "qwen3",
         "qwen3_5",
         "qwen3_5_moe",
@@ -65,20 +70,14 @@ _TYPES: Mapping[str, int] = {
     "float32": 2,
     "half": 2,
 }  # vLLM makes float32 bfloat16
-_LENGTHS = (
-    "max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "model_max_length",
-    "max_target_positions", "max_sequence_length", "max_seq_length", "seq_len",
-)  # fmt: skip
-# Whose lengths are scaled already, or which have none to scale by.
-_SCALED = frozenset(
-    {"su", "longrope", "llama3", "yarn", "deepseek_yarn", "deepseek_llama_scaling", "default", "mrope"}
+_STATES = re.compile(
+    r"mamba_|ssm_|linear_attn|attn_layer_indices|conv_L_cache|rwkv|state_size|lightning|layer_group_size"
 )
-_STATES = re.compile(r"mamba_|ssm_|linear_attn|attn_layer_indices|conv_L_cache|rwkv|state_size|lightning")
 _RENAMED = MappingProxyType(
     {"n_layer": "num_hidden_layers", "n_head": "num_attention_heads", "n_embd": "hidden_size"}
 )
-# transformers' default is to tie for these, and for those whose name begins so.
-_TIED = frozenset({"gpt2", "gpt_bigcode", "mamba", "falcon_mamba"})
+# Of classes that `defaults` has not, these tie by themselves, and those whose name begins so.
+_TIED = frozenset({"gpt_bigcode", "opt", "bloom", "starcoder2", "smollm3", "ernie4_5", "ernie4_5_moe"})
 _TIED_BEGINNINGS = ("gemma", "cohere", "lfm2")
 # Where ModelOpt up to 0.29 said how it had quantised: vLLM reads it where config.json does not.
 BESIDE = "hf_quant_config.json"
@@ -120,36 +119,45 @@ def read(values: Any, source: str, *, beside: Fields | None = None) -> Shape:
     whole = Fields(values, source)
     text = whole.part("text_config") or whole.part("llm_config") or whole
     model_type = text.text("model_type", default="") or whole.text("model_type")
-    text = _renamed(text, model_type)
-    _reject(text, model_type)
+    said = _renamed(text, model_type)
+    _reject(said, model_type)
+    text = defaults.filled(said, model_type, part=text is not whole)
     dtype_bytes = _dtype_bytes(text if _named_type(text) else whole)
     layers = _layers(text, model_type, dtype_bytes)
+    reach, seen = lengths.read(text, layers), whole.part("vision_config")
     hidden, vocabulary = text.integer("hidden_size", "d_model", least=1), text.integer("vocab_size", least=1)
     return Shape(
         model_type=model_type,
         layers=layers,
         dtype_bytes=dtype_bytes,
-        max_model_len=_max_model_len(text, layers),
+        max_model_len=reach.longest,
+        unasked_model_len=reach.unasked,
         hidden=hidden,
         vocabulary=vocabulary,
-        parameters=parameters.count(text, layers, vocabulary, hidden, tied=_tied(whole, text, model_type)),
+        parameters=parameters.count(text, layers, vocabulary, hidden, tied=_tied(whole, said, model_type)),
         quantization=quantization.read(
             whole, dtype_bytes, beside=beside, latent=any(isinstance(one, Latent) for one in layers)
         ),
         model_attention=_model_attention(text, layers),
         draft_layers=_draft_layers(text, layers),
         query_heads=text.integer("num_attention_heads", default=0),
-        vision=whole.part("vision_config") is not None,
+        vision=seen is not None,
+        vision_parameters=vision.count(seen) if seen else None,
         known=model_type in KNOWN,
+        aligned=states.unseen(text, model_type, dtype_bytes),
+        attention_free=model_type in states.ATTENTION_FREE,
         widest=parameters.widest(text, hidden),
     )
 
 
 def _renamed(config: Fields, model_type: str) -> Fields:
-    """With GPT-2's names as all later models have them."""
+    """With GPT-2's names as all later models have them, and Gemma 3n's widths as their mean."""
     named = {
         new: config.values[old] for old, new in _RENAMED.items() if config.has(old) and not config.has(new)
     }
+    if isinstance(config.values.get("intermediate_size"), list):
+        widths = config.numbers("intermediate_size") or (0,)
+        named["intermediate_size"] = sum(widths) // len(widths)
     return replace(config, values={**config.values, **named, "model_type": model_type})
 
 
@@ -159,30 +167,24 @@ def _reject(config: Fields, model_type: str) -> None:
         raise config.unknown("model_type", f"is {model_type!r}: an encoder, which keeps no KV cache", _OTHER)
     if config.flag("is_encoder_decoder", default=False) or config.has("encoder_layers"):
         raise config.unknown("model_type", f"is {model_type!r}: it has an encoder with a cache", _OTHER)
-    if config.has("kv_lora_rank") and model_type not in attention.LATENT_TYPES:
-        why = f"is {model_type!r}: its latent attention keeps more than one vector, or is not known"
-        raise config.unknown("model_type", why, _OTHER)
     if config.has("n_heads") and not config.has("num_attention_heads"):
         why = f"is {model_type!r}: its config has other names for layers and heads"
         raise config.unknown("model_type", why, _OTHER)
-    found = [name for name in config.values if _STATES.match(name) and config.has(name)]
-    if found and states.reader(model_type) is None:
-        why = f"is {model_type!r}: it has {found[0]}, and how its layers keep a state is not known"
+    found = _state_field(config) if states.reader(model_type) is None else None
+    if config.has("kv_lora_rank") and model_type not in attention.LATENT_TYPES:
+        beside = f" beside layers with a state ({found})," if found else ","
+        why = f"is {model_type!r}: latent attention{beside} and how its layers keep it is not known"
+        raise config.unknown("model_type", why, _OTHER)
+    if found:
+        why = f"is {model_type!r}: it has {found}, and how its layers keep a state is not known"
         raise config.unknown("model_type", why, _OTHER)
 
 
-def _max_model_len(config: Fields, layers: tuple[Layer, ...]) -> int:
-    """`derive_max_model_len_and_key` and `_get_and_verify_max_len`: the least, scaled if it is."""
-    said = [config.integer(name, least=1) for name in _LENGTHS if config.has(name)]
-    length = min(said) if said else config.integer(*_LENGTHS, default=2048 if _stateful(layers) else None)
-    if config.has("model_max_length"):
-        length = config.integer("model_max_length", least=1)
-    scaling = config.part("rope_parameters") or config.part("rope_scaling")
-    if scaling is None or "gemma3" in config.text("model_type", default=""):
-        return length
-    kind = scaling.text("rope_type", "type", default="default")
-    factor = 1.0 if kind in _SCALED else scaling.number("factor", default=1.0)
-    return max(1, int(length * factor))
+def _state_field(config: Fields) -> str | None:
+    """A field that only models with states have, or MiniMax's list if one of its layers has one."""
+    if 0 in (config.numbers("attn_type_list") or ()):
+        return "attn_type_list"
+    return next((name for name in config.values if _STATES.match(name) and config.has(name)), None)
 
 
 def _layers(config: Fields, model_type: str, dtype_bytes: int) -> tuple[Layer, ...]:
@@ -191,10 +193,6 @@ def _layers(config: Fields, model_type: str, dtype_bytes: int) -> tuple[Layer, .
     if model_type in attention.LATENT_TYPES and config.has("kv_lora_rank"):
         return (attention.latent(config),) * config.integer("num_hidden_layers", least=1)
     return attention.layers(config, model_type)
-
-
-def _stateful(layers: tuple[Layer, ...]) -> bool:
-    return all(isinstance(layer, State) for layer in layers)
 
 
 def _model_attention(config: Fields, layers: tuple[Layer, ...]) -> Attention | Latent | None:
@@ -226,7 +224,9 @@ def _dtype_bytes(config: Fields) -> int:
 
 
 def _tied(whole: Fields, text: Fields, model_type: str) -> bool:
-    """Whether the output layer is the embedding: transformers' default is no, but for some."""
-    default = model_type in _TIED or model_type.startswith(_TIED_BEGINNINGS)
+    """Whether the output layer is the embedding: where nothing says so, as the class has it."""
+    default = defaults.ties_embeddings(model_type)
+    if default is None:
+        default = model_type in _TIED or model_type.startswith(_TIED_BEGINNINGS)
     place = text if text.has("tie_word_embeddings") else whole
     return place.flag("tie_word_embeddings", default=default)

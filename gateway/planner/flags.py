@@ -131,7 +131,7 @@ def _utilization_reason(hardware: Hardware | None) -> str:
 def _prefix_reason(shape: Shape, cache: KVCache) -> str:
     if not cache.engine.prefix_caching:
         return "Each prompt is computed whole, and a request takes fewer blocks. (computed: as asked)"
-    hits = f" Hits end at multiples of {cache.block_size:,} tokens." if shape.hybrid else ""
+    hits = f" Hits end at multiples of {cache.block_size:,} tokens." if shape.aligning else ""
     return f"Chats repeat their beginning.{hits} (published by vLLM: on by default)"
 
 

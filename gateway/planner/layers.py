@@ -124,14 +124,14 @@ def state_bytes(state: State, shape: Shape, engine: Engine) -> int:
 
 def _aligned(shape: Shape, engine: Engine) -> tuple[int, int | None]:
     """The block, and the page of states in a hybrid: `platforms/interface.py::_align_hybrid_block_size`."""
-    if not (shape.hybrid and shape.model_attention):
+    if not (shape.aligning and shape.model_attention):
         return engine.block, None
     attention = shape.model_attention
     if isinstance(attention, Attention):
         heads = max(1, attention.kv_heads // engine.tensor_parallel_size)
         attention = replace(attention, kv_heads=heads)
     token = token_bytes(attention, shape, engine)
-    state = max(state_bytes(one, shape, engine) for one in shape.states)
+    state = max(state_bytes(one, shape, engine) for one in shape.aligning)
     unit = max(engine.kernel_block, engine.block)
     block = unit * ceil(state, unit * token)
     block = engine.kernel_block * ceil(block, engine.kernel_block)

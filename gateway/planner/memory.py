@@ -30,8 +30,12 @@ class Memory:
     @property
     def left_bytes(self) -> int:
         """What remains for the KV cache; negative if the weights do not fit."""
-        taken = self.weights_bytes + self.activation_bytes + self.graphs_bytes + self.libraries_bytes
-        return self.requested_bytes - taken
+        return self.requested_bytes - self.taken_bytes
+
+    @property
+    def taken_bytes(self) -> int:
+        """What all but the KV cache takes."""
+        return self.weights_bytes + self.activation_bytes + self.graphs_bytes + self.libraries_bytes
 
 
 def divide(

@@ -8,37 +8,44 @@ from collections.abc import Sequence
 
 from gateway.planner.fields import Fields
 from gateway.planner.shape import Attention, Latent, Layer, Parameters, State
-from gateway.planner.states import nemotron_kinds
+from gateway.planner.states import ATTENTION_FREE, nemotron_kinds
 
 _LLAMA4 = frozenset({"llama4", "llama4_text"})
-_STATES_ALONE = frozenset({"mamba", "falcon_mamba", "mamba2"})
 
 
 def count(config: Fields, layers: Sequence[Layer], vocabulary: int, hidden: int, *, tied: bool) -> Parameters:
     """The weights of the text model. Raises PlanProblem, naming the field that is missing."""
-    mixers = sum(_mixer(config, layer, hidden) for layer in layers)
     blocks = _blocks(config)
-    experts = config.integer("num_experts", "n_routed_experts", "num_local_experts", default=0)
-    if not experts:
+    mixers = sum(_mixer(config, layer, hidden) for layer in layers) + _sharing(config, layers, hidden)
+    mixers += _of_each_layer(config, hidden)
+    table = vocabulary * hidden
+    if not (experts := _experts(config)):
         dense = mixers + blocks * _feed_forward(config, hidden, _width(config))
-        return Parameters(vocabulary * hidden, vocabulary * hidden, tied, dense)
+        return Parameters(table, table, tied, dense, looked_up=_looked_up(config))
     moe = _moe_layers(config, blocks)
     both = config.flag("enable_moe_block", default=False)
     plain = blocks if both else blocks - moe
     width = config.integer("moe_intermediate_size", "intermediate_size", least=1)
-    chosen = _chosen(config, experts)
     dense = mixers + plain * _feed_forward(config, hidden, _width(config))
     dense += moe * (_feed_forward(config, hidden, _shared(config, width)) + experts * hidden)
     return Parameters(
-        vocabulary * hidden,
-        vocabulary * hidden,
+        table,
+        table,
         tied,
         dense,
         expert=_feed_forward(config, config.integer("moe_latent_size", default=hidden), width),
         experts=experts,
-        experts_per_token=chosen,
+        experts_per_token=_chosen(config, experts),
         moe_layers=moe,
+        looked_up=_looked_up(config),
     )
+
+
+def _experts(config: Fields) -> int:
+    """How many each sparse layer has; none without such layers, whatever a class's default is."""
+    if _separate(config) and "moe" not in nemotron_kinds(config):
+        return 0
+    return config.integer("num_experts", "n_routed_experts", "num_local_experts", default=0)
 
 
 def _chosen(config: Fields, experts: int) -> int:
@@ -52,9 +59,10 @@ def _chosen(config: Fields, experts: int) -> int:
 
 def widest(config: Fields, hidden: int) -> int:
     """The most activations that a token has between two matrices: of its feed-forward part or experts."""
-    experts = config.integer("num_experts_per_tok", "top_k_experts", default=0)
+    if not (experts := _experts(config)):
+        return 2 * _width(config)
     width = config.integer("moe_intermediate_size", "intermediate_size", default=4 * hidden)
-    return experts * (2 * width + hidden) if experts else 2 * _width(config)
+    return _chosen(config, experts) * (2 * width + hidden)
 
 
 def _mixer(config: Fields, layer: Layer, hidden: int) -> int:
@@ -70,6 +78,34 @@ def _attention(config: Fields, layer: Attention, hidden: int, queries: int) -> i
     gated = config.text("model_type", default="").startswith(("qwen3_next", "qwen3_5"))
     projections = queries * layer.key_dim * (3 if gated else 2)
     return hidden * (projections + layer.kv_heads * (layer.key_dim + layer.value_dim))
+
+
+def _sharing(config: Fields, layers: Sequence[Layer], hidden: int) -> int:
+    """Of layers that use another's keys and values: they have queries and an output alone."""
+    attention = [layer for layer in layers if isinstance(layer, Attention)]
+    if not _kind(config).startswith("gemma") or not attention:
+        return 0
+    shared = config.integer("num_hidden_layers", least=1) - len(attention)
+    return shared * 2 * hidden * config.integer("num_attention_heads", least=1) * attention[0].key_dim
+
+
+def _looked_up(config: Fields) -> int:
+    """Embeddings that each layer of a Gemma 3n or 4 has of its own."""
+    width = config.integer("hidden_size_per_layer_input", default=0)
+    names = ("vocab_size_per_layer_input", "vocab_size")
+    return config.integer("num_hidden_layers", least=1) * width * config.integer(*names) if width else 0
+
+
+def _of_each_layer(config: Fields, hidden: int) -> int:
+    """What brings those embeddings into the layers, and Gemma 3n's alternating updates."""
+    width = config.integer("hidden_size_per_layer_input", default=0)
+    if not width:
+        return 0
+    count = config.integer("num_hidden_layers", least=1)
+    inputs = config.integer("altup_num_inputs", default=4) if _kind(config).startswith("gemma3n") else 0
+    low = config.integer("laurel_rank", default=64) if inputs else 0
+    updates = 2 * (inputs - 1) * hidden**2 if inputs else 0
+    return count * hidden * (3 * width + 2 * low) + updates
 
 
 def _latent(config: Fields, hidden: int, queries: int) -> int:
@@ -102,7 +138,7 @@ def _step_rank(config: Fields, hidden: int) -> int:
 
 def _feed_forward(config: Fields, hidden: int, width: int) -> int:
     """Two matrices with a plain activation, three with a gate."""
-    plain = config.text("model_type", default="") in ("nemotron_h", "nemotron", "gpt2", "opt")
+    plain = config.text("model_type", default="") in ("nemotron_h", "nemotron", "gpt2", "opt", "falcon")
     return (2 if plain else 3) * hidden * width
 
 
@@ -113,7 +149,7 @@ def _width(config: Fields) -> int:
         return _adjusted(config, config.integer("block_ff_dim", "intermediate_size", default=12_288))
     if kind in _LLAMA4:
         return config.integer("intermediate_size_mlp", default=16_384)
-    default = 4 * config.integer("hidden_size") if kind == "gpt2" else 0
+    default = 4 * config.integer("hidden_size") if kind in ("gpt2", "falcon") else 0
     return config.integer("intermediate_size", "ffn_hidden_size", "n_inner", default=default)
 
 
@@ -149,7 +185,7 @@ def _blocks(config: Fields) -> int:
     """Feed-forward parts, sparse ones included."""
     if _separate(config):
         return sum(kind in ("mlp", "moe") for kind in nemotron_kinds(config))
-    return 0 if _kind(config) in _STATES_ALONE else config.integer("num_hidden_layers", least=1)
+    return 0 if _kind(config) in ATTENTION_FREE else config.integer("num_hidden_layers", least=1)
 
 
 def _moe_layers(config: Fields, blocks: int) -> int:

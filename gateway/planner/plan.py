@@ -79,9 +79,9 @@ class Plan:
 
     @property
     def too_many_seqs(self) -> bool:
-        """Whether a hybrid would not start for want of a block for each sequence of a CUDA graph."""
+        """Whether states have too few blocks for a start: one for each sequence of a CUDA graph."""
         graphs = self.hardware is None or not self.hardware.cpu
-        return self.model.shape.hybrid and graphs and self.max_num_seqs > self.cache.num_blocks
+        return bool(self.model.shape.states) and graphs and self.max_num_seqs > self.cache.num_blocks
 
     @property
     def too_long(self) -> bool:
@@ -136,20 +136,23 @@ def make(model: Model, hardware: Hardware | None, options: Options, bandwidth: f
     return replace(
         plan,
         flags=tuple(flags.choose(model.shape, cache, _choices(plan))),
-        risks=tuple(risks.known(hardware, model.shape, cache, seqs if plan.too_many_seqs else None)),
+        risks=(
+            *risks.known(hardware, model.shape, cache, seqs if plan.too_many_seqs else None),
+            *risks.of_weights(model.shape, model.weights),
+        ),
     )
 
 
 def _engine(shape: Shape, hardware: Hardware | None, options: Options) -> Engine:
     """How vLLM is run there: what differs between CUDA and CPU, and MLA's blocks, as its platforms decide."""
-    length = options.max_model_len or shape.max_model_len
+    length = options.max_model_len or shape.unasked_model_len
     batched = options.max_num_batched_tokens or (hardware.default_batched_tokens if hardware else 2048)
     engine = Engine(
         length, batched, options.kv_cache_dtype, options.prefix_caching, options.block_size,
         options.speculative_tokens, options.tensor_parallel_size,
     )  # fmt: skip
-    if shape.states and not shape.hybrid:
-        engine = replace(engine, prefix_caching=False)  # vLLM has none for models of states alone
+    if shape.attention_free:
+        engine = replace(engine, prefix_caching=False)
     if hardware is not None and hardware.cpu:
         return replace(_on_cpu(shape, engine), float32_states=hardware.avx512_bf16)
     fp8 = engine.kv_cache_dtype.startswith("fp8")
@@ -163,6 +166,8 @@ def _engine(shape: Shape, hardware: Hardware | None, options: Options) -> Engine
 
 def _on_cpu(shape: Shape, engine: Engine) -> Engine:
     """`platforms/cpu.py`: larger blocks, no asynchronous scheduling; MLA without prefix caching or chunks."""
+    if not shape.model_attention:  # vLLM's platform asks the attention backend for its block
+        return replace(engine, batches=1)
     if not shape.latent:
         return replace(engine, default_block=128, kernel_block=32, batches=1)
     batched = max(engine.max_model_len, 2048)
@@ -192,13 +197,13 @@ def _length(shape: Shape, engine: Engine, bytes_left: int) -> int:
 
     Of a cache that does not hold the shortest of them, that one, with which vLLM does not start.
     """
-    for length in (shape.max_model_len, *(one for one in _LENGTHS if one < shape.max_model_len)):
+    most = shape.unasked_model_len
+    for length in (most, *(one for one in _LENGTHS if one < most)):
         cache = kv_cache.compute(shape, replace(engine, max_model_len=length), bytes_left)
         if cache.starts and cache.max_concurrency >= _WANTED_CONCURRENCY:
             return length
-    longest = kv_cache.compute(shape, engine, bytes_left).longest
-    shortest = min(shape.max_model_len, SHORTEST_TOKENS)
-    return next((one for one in _LENGTHS if one <= longest), shortest)
+    longest = min(most, kv_cache.compute(shape, engine, bytes_left).longest)
+    return next((one for one in _LENGTHS if one <= longest), min(most, SHORTEST_TOKENS))
 
 
 def _seqs(shape: Shape, hardware: Hardware | None, cache: KVCache) -> int:

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from gateway.planner import answer
 from gateway.planner.kv_cache import KVCache
+from gateway.planner.memory import Memory
 from gateway.planner.plan import COMFORTABLE_TOKENS_PER_SECOND, Plan, Refused
 from gateway.planner.speed import REQUEST_TOKENS
 from gateway.planner.units import gb, gib, share
@@ -85,10 +86,10 @@ def _verdict(plan: Plan) -> Text:
 
 def why_not(plan: Plan) -> str:
     """What keeps a plan that does not fit from fitting, and how far it is from it."""
-    if plan.memory is not None and plan.options.kv_cache_bytes is None and plan.memory.left_bytes <= 0:
+    if plan.memory is not None and (given := _given(plan, plan.memory)) <= plan.memory.taken_bytes:
         return (
-            f"its weights take {gib(plan.memory.weights_bytes)} of {gib(plan.memory.requested_bytes)}, and "
-            "nothing is left for the KV cache. Take a smaller checkpoint, or more memory."
+            f"its weights take {gib(plan.memory.weights_bytes)} of {gib(given)}, and nothing is left for the "
+            "KV cache. Take a smaller checkpoint, or more memory."
         )
     if plan.too_long:
         return f"the longest --max-model-len by its config is {plan.model.shape.max_model_len:,}."
@@ -99,6 +100,11 @@ def why_not(plan: Plan) -> str:
     if plan.cache.longest:
         return f"the longest --max-model-len is {plan.cache.longest:,}."
     return "the KV cache does not hold one request."
+
+
+def _given(plan: Plan, memory: Memory) -> int:
+    """What a plan may take: beside a cache of a given size all memory, since that heeds no utilisation."""
+    return memory.requested_bytes if plan.options.kv_cache_bytes is None else memory.total_bytes
 
 
 def _figures(plan: Plan) -> Table:

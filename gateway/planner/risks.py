@@ -3,6 +3,11 @@
 from gateway.planner.hardware import Hardware
 from gateway.planner.kv_cache import KVCache
 from gateway.planner.shape import Shape
+from gateway.planner.units import gb
+from gateway.planner.weights import Weights, estimate
+
+# What formats and their scales come to besides is far less.
+_UNLIKE = 1.5
 
 
 def known(hardware: Hardware | None, shape: Shape, cache: KVCache, too_many_seqs: int | None) -> list[str]:
@@ -18,6 +23,18 @@ def known(hardware: Hardware | None, shape: Shape, cache: KVCache, too_many_seqs
     return found
 
 
+def of_weights(shape: Shape, weights: Weights) -> list[str]:
+    """Whether the files are of another size than the config's model, as far as that can be counted."""
+    counted = estimate(shape).bytes
+    near = counted / _UNLIKE < weights.bytes < counted * _UNLIKE
+    if near or weights.basis != "computed" or not shape.known:
+        return []
+    return [
+        f"The files hold {gb(weights.bytes)} and the config describes {gb(counted)}: are they of one model, "
+        "and of its type? vLLM makes float32 weights 16 bit."
+    ]
+
+
 def _of_cache(shape: Shape, cache: KVCache, too_many_seqs: int | None) -> list[str]:
     found = []
     if not cache.starts:
@@ -31,12 +48,18 @@ def _of_cache(shape: Shape, cache: KVCache, too_many_seqs: int | None) -> list[s
             f"max-model-len {cache.engine.max_model_len:,} is more than the model's {shape.max_model_len:,}: "
             "vLLM refuses it. Where positions are to be scaled, config.json says so."
         )
+    elif cache.engine.max_model_len > shape.unasked_model_len:
+        found.append(
+            f"max-model-len {cache.engine.max_model_len:,} is more than the {shape.unasked_model_len:,} that "
+            "vLLM takes by itself: beyond them the model has other rotary factors, which serve short "
+            "requests worse."
+        )
     if too_many_seqs is not None:
         found.append(
             f"vLLM does not start with CUDA graphs: max-num-seqs {too_many_seqs} is more than the "
             f"{cache.num_blocks:,} blocks: lower it."
         )
-    if shape.hybrid and cache.engine.prefix_caching:
+    if shape.aligning and cache.engine.prefix_caching:
         found.append(
             f"Hits of the prefix cache end at multiples of {cache.block_size:,} tokens: shorter common "
             "beginnings are computed anew (vllm#40696); --prefix-match-unit is finer."

@@ -52,7 +52,8 @@ class Parameters:
     """How many weights a model has, by how they are read for one token.
 
     `dense` are read for every token; of each of `moe_layers` layers, `experts_per_token` out of `experts`
-    experts of `expert` weights are. `embedding` is looked up, `head` is read whole (the same, if tied).
+    experts of `expert` weights are. `embedding` is looked up, `head` is read whole (the same, if tied), and
+    `looked_up` are embeddings of each layer's own.
     """
 
     embedding: int
@@ -63,12 +64,14 @@ class Parameters:
     experts: int = 0
     experts_per_token: int = 0
     moe_layers: int = 0
+    looked_up: int = 0
 
     @property
     def total(self) -> int:
         """All of them, a tied embedding once."""
         head = 0 if self.tied else self.head
-        return self.embedding + head + self.dense + self.moe_layers * self.experts * self.expert
+        dense = self.embedding + self.looked_up + head + self.dense
+        return dense + self.moe_layers * self.experts * self.expert
 
     @property
     def active(self) -> int:
@@ -93,15 +96,19 @@ class Quantization:
 class Shape:
     """All that the planner knows of a model from its config.json.
 
-    `hybrid` is vLLM's word for attention and states in one model: their pages are aligned. `draft_layers`
-    are those of its own multi-token-prediction head. `known` tells whether this kind of model was compared
+    `hybrid` is vLLM's word for attention and states in one model: their pages are aligned, and those of
+    attention alone by the state `aligned`. `attention_free` models have no prefix caching. `max_model_len`
+    is the longest request, `unasked_model_len` what vLLM takes where nobody says. `draft_layers` are those
+    of its own multi-token-prediction head. `known` tells whether this kind of model was compared
     with vLLM's own functions. `widest` is the most activations that one token has between two matrices.
+    `vision_parameters` are the weights that see images, None where they cannot be counted.
     """
 
     model_type: str
     layers: tuple[Layer, ...]
     dtype_bytes: int
     max_model_len: int
+    unasked_model_len: int
     hidden: int
     vocabulary: int
     parameters: Parameters
@@ -109,9 +116,12 @@ class Shape:
     model_attention: Attention | Latent | None
     draft_layers: tuple[Attention | Latent, ...] = ()
     vision: bool = False
+    vision_parameters: int | None = None
     query_heads: int = 0
     known: bool = True
     widest: int = 0
+    aligned: State | None = None
+    attention_free: bool = False
 
     @property
     def states(self) -> tuple[State, ...]:
@@ -122,6 +132,13 @@ class Shape:
     def hybrid(self) -> bool:
         """Whether it has both kinds of layers."""
         return 0 < len(self.states) < len(self.layers)
+
+    @property
+    def aligning(self) -> tuple[State, ...]:
+        """The states by which the blocks of its attention are aligned."""
+        if self.hybrid:
+            return self.states
+        return (self.aligned,) if self.aligned else ()
 
     @property
     def latent(self) -> bool:

@@ -12,6 +12,8 @@ from gateway.planner.attention import heads
 from gateway.planner.fields import Fields
 from gateway.planner.shape import Layer, State
 
+# Which vLLM knows to be without attention. Other kinds may have no such layer either, and cache prefixes.
+ATTENTION_FREE = frozenset({"mamba", "falcon_mamba", "mamba2"})
 _BYTES = MappingProxyType({"float32": 4, "bfloat16": 2, "float16": 2})
 _NEMOTRON = MappingProxyType(
     {
@@ -73,8 +75,7 @@ def _gated_delta(config: Fields, dtype_bytes: int) -> State:
 def nemotron_kinds(config: Fields) -> tuple[str, ...]:
     """What each layer of a Nemotron-H is: "mamba", "attention", "mlp" or "moe".
 
-    Raises PlanProblem, naming the field, for what is none of them, and unless there are layers of the first
-    two: vLLM takes the page of a hybrid for granted.
+    Raises PlanProblem, naming the field, for what is none of them, and where none is of the first two.
     """
     name = next((name for name in ("layers_block_type", "layer_types") if config.has(name)), "")
     said: tuple[str, ...] = config.names(name) or () if name else ()
@@ -86,35 +87,46 @@ def nemotron_kinds(config: Fields) -> tuple[str, ...]:
     if unknown := sorted(set(said) - _NEMOTRON.keys()):
         raise config.missing(name, f"has {', '.join(unknown)[:80]}, which this kind has not")
     kinds = tuple(_NEMOTRON[one] for one in said)
-    if not {"mamba", "attention"} <= set(kinds):
-        raise config.missing(name, "has not both Mamba and attention layers")
+    if not {"mamba", "attention"} & set(kinds):
+        raise config.missing(name, "has neither Mamba nor attention layers, so that none keeps anything")
     return kinds
 
 
 def _nemotron_h(config: Fields, dtype_bytes: int) -> tuple[Layer, ...]:
     """A pattern of letters or a list: Mamba2, attention, and layers without any memory."""
     kinds = nemotron_kinds(config)
+    plain = replace(heads(config), window=config.integer("sliding_window", default=0) or None)
+    kept: dict[str, Layer] = {"mamba": _nemotron_state(config, dtype_bytes), "attention": plain}
+    return tuple(kept[kind] for kind in kinds if kind in kept)
+
+
+def _nemotron_state(config: Fields, dtype_bytes: int) -> State:
     # Other types than float32 are kept on CPUs too.
     said = config.text("mamba_ssm_cache_dtype", default="float32")
     count, width = config.integer("mamba_num_heads", least=1), config.integer("mamba_head_dim", least=1)
     state = _mamba2(
         inner=count * width,
-        groups=config.integer("n_groups", "mamba_n_groups"),
+        groups=config.integer("mamba_n_groups", "n_groups"),
         heads=count,
         width=width,
         size=config.integer("ssm_state_size"),
-        kernel=config.integer("conv_kernel", "mamba_d_conv"),
+        kernel=config.integer("mamba_d_conv", "conv_kernel"),
         element=dtype_bytes if said == "auto" else _element(config, "mamba_ssm_cache_dtype", "float32"),
     )
-    plain = replace(heads(config), window=config.integer("sliding_window", default=0) or None)
-    kept: dict[str, Layer] = {"mamba": replace(state, type_is_said=said != "auto"), "attention": plain}
-    return tuple(kept[kind] for kind in kinds if kind in kept)
+    return replace(state, type_is_said=said != "auto")
+
+
+def unseen(config: Fields, model_type: str, dtype_bytes: int) -> State | None:
+    """The state by which vLLM aligns blocks though no layer has one: a Nemotron-H of attention and more."""
+    if model_type != "nemotron_h":
+        return None
+    kinds = set(nemotron_kinds(config))
+    return None if "mamba" in kinds or kinds == {"attention"} else _nemotron_state(config, dtype_bytes)
 
 
 def _granite(config: Fields, dtype_bytes: int) -> tuple[Layer, ...]:
-    kinds = config.names("layer_types", "layers_block_type")
-    if kinds is None:
-        raise config.missing("layer_types")
+    count = config.integer("num_hidden_layers", least=1)
+    kinds = config.names("layer_types", "layers_block_type") or ("mamba",) * count
     _check_count(config, "layer_types", kinds)
     plain = heads(config)
     if all(kind in ("attention", "full_attention") for kind in kinds):
@@ -189,7 +201,8 @@ def _jamba(config: Fields, dtype_bytes: int) -> tuple[Layer, ...]:
 
 
 def _pure_mamba1(config: Fields, dtype_bytes: int) -> tuple[Layer, ...]:
-    inner = config.integer("intermediate_size", least=1)
+    expanded = int(config.number("expand", default=2) * config.integer("hidden_size", least=1))
+    inner = config.integer("intermediate_size", default=expanded, least=1)
     state = _mamba1(
         inner, config.integer("state_size", least=1), config.integer("conv_kernel", least=1), dtype_bytes
     )
@@ -208,6 +221,8 @@ def _short_conv(config: Fields, _: int) -> tuple[Layer, ...]:
     plain = heads(config)
     count = config.integer("num_hidden_layers", least=1)
     full = config.numbers("full_attn_idxs")
+    if full is None and not config.has("layer_types") and config.text("model_type", default="") == "lfm2_moe":
+        raise config.missing("layer_types")  # its class makes none up
     types = config.names("layer_types") or tuple(
         "full_attention" if full is None or index in full else "conv" for index in range(count)
     )

@@ -19,6 +19,7 @@ from gateway.planner.shape import Shape
 Basis = Literal["computed", "published", "estimated"]
 _EXPERT = re.compile(r"(^|\.)experts\.")
 _EMBEDDING = re.compile(r"(embed_tokens|embed_in|wte|word_embeddings|embeddings)\.weight$")
+_EMBEDDING_OF_LAYERS = re.compile(r"(^|\.)embed_tokens_per_layer\.")
 _HEAD = re.compile(r"(^|\.)(lm_head|embed_out|output)\.")
 _VISION = re.compile(
     r"(^|\.)(visual|vision\w*|audio\w*|image\w*|multi_modal_projector|embed_vision|embed_audio)\."
@@ -51,7 +52,7 @@ def estimate(shape: Shape) -> Weights:
     """From the config alone: parameters times bytes a weight, embeddings and output layer in 16 bit."""
     rate, count = shape.quantization, shape.parameters
     head = count.head * shape.dtype_bytes
-    embedding = 0 if count.tied else count.embedding * shape.dtype_bytes
+    embedding = ((0 if count.tied else count.embedding) + count.looked_up) * shape.dtype_bytes
     expert = int(count.moe_layers * count.expert * rate.expert_bytes)
     fixed = int(count.dense * rate.dense_bytes)
     # The ceiling's rule counts every active weight as quantised, as published figures do.
@@ -95,7 +96,8 @@ def measured(shape: Shape, tensors: Mapping[str, int], source: str, *, drafts: b
     total = sum(kept.values())
     if not total:
         raise PlanProblem(f"{source} hold no weights of a text model: download it anew.")
-    fixed = total - experts - drafted - (embedding if separate else 0)
+    looked_up = sum(size for name, size in kept.items() if _EMBEDDING_OF_LAYERS.search(name))
+    fixed = total - experts - drafted - looked_up - (embedding if separate else 0)
     count = shape.parameters
     one = experts // count.experts if count.experts else 0
     active = max(1, fixed + count.experts_per_token * one)

@@ -141,7 +141,7 @@ def _engine_config(folder: str, question: dict[str, Any]) -> VllmConfig:
         model=folder,
         tokenizer=folder,
         skip_tokenizer_init=True,
-        max_model_len=question["max_model_len"],
+        max_model_len=question["max_model_len"] or None,
         max_num_seqs=64,
         max_num_batched_tokens=question["max_num_batched_tokens"],
         kv_cache_dtype=question["kv_cache_dtype"],

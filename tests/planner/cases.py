@@ -3,8 +3,9 @@
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from tests.planner.bare_configs import BARE
 from tests.planner.configs import CONFIGS
-from tests.planner.odd_configs import ODD
+from tests.planner.odd_configs import LONG, ODD
 
 GIB = 2**30
 LENGTHS = (4096, 32_768, 131_072)
@@ -13,7 +14,7 @@ SIZES = (int(6.01 * GIB), int(28.8 * GIB))
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One question. `cuda` tells which platform vLLM believes to be on."""
+    """One question. `cuda` tells which platform vLLM believes to be on; a length of 0 leaves it to vLLM."""
 
     config: str
     max_model_len: int
@@ -66,6 +67,16 @@ def _variants() -> list[Case]:
     found.append(Case("nemotron-h-16bit", 32_768, SIZES[1], cuda=False, max_num_batched_tokens=2048))
     for config in ("qwen3.5-35b", "nemotron-h"):
         found.append(replace(Case(config, 4096, SIZES[1]), cuda=False, prefix_caching=False))
+    for config in ("nemotron-h-states", "nemotron-h-no-states", "nemotron-h-attention", "granite-4-states"):
+        case = Case(config, 32_768, SIZES[1])
+        found += [
+            replace(case, kv_cache_dtype="fp8"),
+            replace(case, prefix_caching=False),
+            replace(case, block_size=64),
+            replace(case, tensor_parallel_size=2),
+            replace(case, cuda=False, max_num_batched_tokens=2048),
+            replace(case, cuda=False, max_num_batched_tokens=2048, block_size=64),
+        ]
     found += [Case("qwen3.5-mtp", 32_768, SIZES[1], speculative_tokens=count) for count in (1, 3)]
     found += [
         Case(config, 131_072, GIB // 2) for config in ("llama-gqa", "qwen3.5-27b", "gemma3", "granite-4")
@@ -75,10 +86,12 @@ def _variants() -> list[Case]:
 
 def every() -> list[Case]:
     """All of them: at least 72, of every kind of cache."""
-    whole = [name for name in CONFIGS if name not in ODD]
+    whole = [name for name in CONFIGS if name not in ODD and name not in BARE]
     plain = [Case(config, length, size) for config in whole for length in LENGTHS for size in SIZES]
-    odd = [Case(config, 1024 if config == "gpt2" else 32_768, SIZES[1]) for config in ODD]
-    return plain + odd + _variants()
+    asked = [config for config in ODD if config not in LONG]
+    odd = [Case(config, 1024 if config == "gpt2" else 32_768, SIZES[1]) for config in asked]
+    own = [Case(config, 0, SIZES[1]) for config in (*BARE, *LONG)]
+    return plain + odd + own + _variants()
 
 
 def few() -> list[Case]:

@@ -95,6 +95,32 @@ def nemotron_h(pattern: str, **more: Any) -> Config:
     )
 
 
+def granite_4(**more: Any) -> Config:
+    """Mamba2 layers, and attention where `layer_types` says so."""
+    return model(
+        "granitemoehybrid",
+        "GraniteMoeHybridForCausalLM",
+        **attention(40, 12, 4, 128, 1536),
+        mamba_n_heads=48,
+        mamba_d_state=128,
+        mamba_d_head=64,
+        mamba_d_conv=4,
+        mamba_expand=2,
+        mamba_n_groups=1,
+        num_local_experts=4,
+        num_experts_per_tok=2,
+        shared_intermediate_size=64,
+        position_embedding_type="nope",
+        **more,
+    )
+
+
+def gemma3n(layers: int, **more: Any) -> Config:
+    """Every fifth layer full; activations without sparsity, which vLLM's class computes from numbers."""
+    fields = {**attention(layers, 8, 2, 256, 2048), "activation_sparsity_pattern": [0.0] * layers, **more}
+    return model("gemma3n_text", "Gemma3nForCausalLM", **fields)
+
+
 def latent(model_type: str, architecture: str, layers: int, **more: Any) -> Config:
     """Multi-head latent attention with experts."""
     fields = attention(layers, 16, 16, 64)

@@ -1,5 +1,6 @@
 """Configs of models as their makers publish them, without weights."""
 
+from tests.planner.bare_configs import BARE
 from tests.planner.config_forms import (
     LINEAR,
     MOE,
@@ -7,6 +8,7 @@ from tests.planner.config_forms import (
     attention,
     gemma4,
     gemma4_by_layer,
+    granite_4,
     latent,
     model,
     nemotron_h,
@@ -102,22 +104,7 @@ CONFIGS: dict[str, Config] = {
     ),
     "nemotron-h": nemotron_h("M-M-M-M*-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M-"),
     "nemotron-h-16bit": nemotron_h("M-M*M-M-M*M-M*M-M-", mamba_ssm_cache_dtype="bfloat16"),
-    "granite-4": model(
-        "granitemoehybrid",
-        "GraniteMoeHybridForCausalLM",
-        **attention(40, 12, 4, 128, 1536),
-        layer_types=["attention" if i in (5, 15, 25, 35) else "mamba" for i in range(40)],
-        mamba_n_heads=48,
-        mamba_d_state=128,
-        mamba_d_head=64,
-        mamba_d_conv=4,
-        mamba_expand=2,
-        mamba_n_groups=1,
-        num_local_experts=4,
-        num_experts_per_tok=2,
-        shared_intermediate_size=64,
-        position_embedding_type="nope",
-    ),
+    "granite-4": granite_4(layer_types=["attention" if i in (5, 15, 25, 35) else "mamba" for i in range(40)]),
     "falcon-h1": model(
         "falcon_h1",
         "FalconH1ForCausalLM",
@@ -226,4 +213,5 @@ CONFIGS: dict[str, Config] = {
         time_step_rank=32,
     ),
     **ODD,
+    **BARE,
 }

@@ -21,7 +21,7 @@ def cache(case: Case) -> KVCache:
     """The cache as `gateway plan` computes it, its options made of the case."""
     found = shape(case.config)
     options = Options(
-        max_model_len=case.max_model_len,
+        max_model_len=case.max_model_len or None,
         max_num_batched_tokens=case.max_num_batched_tokens,
         kv_cache_bytes=case.kv_cache_bytes,
         kv_cache_dtype=case.kv_cache_dtype,

@@ -45,25 +45,34 @@ def having(**fields: Any) -> Change:
         ("llama-gqa", "num_attention_heads"),
         ("llama-gqa", "hidden_size"),
         ("llama-gqa", "vocab_size"),
-        ("llama-gqa", "max_position_embeddings"),
         ("llama-gqa", "model_type"),
-        ("gemma3", "sliding_window"),
-        ("llama4", "attention_chunk_size"),
-        ("qwen3.5-35b", "linear_num_value_heads"),
-        ("qwen3.5-35b", "linear_conv_kernel_dim"),
-        ("qwen3.5-35b", "num_experts_per_tok"),
+        ("gemma3", "num_hidden_layers"),
         ("nemotron-h", "hybrid_override_pattern"),
-        ("nemotron-h", "ssm_state_size"),
-        ("granite-4", "layer_types"),
-        ("falcon-h1", "mamba_d_state"),
-        ("deepseek-v2-lite", "qk_rope_head_dim"),
-        ("mamba2", "state_size"),
+        ("nemotron-h", "hidden_size"),
+        ("falcon-h1", "vocab_size"),
+        ("deepseek-v2-lite", "num_experts_per_tok"),
+        ("mamba2", "hidden_size"),
     ],
 )
 def test_a_missing_field_is_named(name: str, field: str) -> None:
-    """With the file in which it is missing."""
+    """With the file in which it is missing: a model's size, and what no class makes up."""
     with pytest.raises(PlanProblem, match=rf"somewhere/config\.json: .*{field}"):
         config.read(changed(name, without(field)), "somewhere/config.json")
+
+
+def test_a_kind_without_a_known_class_has_to_say_all() -> None:
+    """Nothing is made up of it."""
+    strange = changed("llama-gqa", having(model_type="brandnew", sliding_window=7))
+    for change, field in (
+        (without("max_position_embeddings"), "max_position_embeddings"),
+        (having(layer_types=["sliding_attention"] * 32, sliding_window="x"), "sliding_window"),
+        (having(layer_types=["chunked_attention"] * 32), "attention_chunk_size"),
+        (having(num_experts=8), "num_experts_per_tok"),
+    ):
+        one = copy.deepcopy(strange)
+        change(one)
+        with pytest.raises(PlanProblem, match=rf"somewhere/config\.json: .*{field}"):
+            config.read(one, "somewhere/config.json")
 
 
 @pytest.mark.parametrize(

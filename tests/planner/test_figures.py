@@ -128,12 +128,12 @@ def test_two_cards_share_a_cache() -> None:
 
 
 def test_a_dense_model_reads_what_was_published() -> None:
-    """All but the embedding, which is looked up: what stays in 16 bit is read as such."""
-    for name, gigabytes in (("qwen3.6-27b-int4", 16.5), ("qwen3-8b-awq", 4.9)):
+    """All but the embedding, which is looked up, and what sees images: layers in 16 bit are read as such."""
+    for name, gigabytes in (("qwen3.6-27b-int4", 15.5), ("qwen3-8b-awq", 4.9)):
         entry = catalogue.find(name)
         assert entry is not None
-        looked_up = entry.shape.parameters.embedding * 2
-        assert entry.weights.active_bytes == entry.weights.bytes - looked_up
+        unread = entry.shape.parameters.embedding + (entry.shape.vision_parameters or 0)
+        assert entry.weights.active_bytes == entry.weights.bytes - 2 * unread
         assert round(entry.weights.active_bytes / 1e9, 1) == gigabytes
         first = speed.steps(936e9, entry.shape, ENGINE, entry.weights)[0]
         assert first.tokens_per_second < speed.ceiling(936e9, entry.weights.active_bytes)
@@ -194,3 +194,28 @@ def test_a_draft_head_joins_the_full_layers() -> None:
         for n in (0, 1)
     )
     assert drafted.blocks_per_request > plain.blocks_per_request
+
+
+def test_embeddings_of_layers_are_loaded_and_not_read() -> None:
+    """Gemma 3n's and 4's: a row of them is looked up for each token."""
+    tensors = {"model.embed_tokens.weight": 100, "model.layers.0.mlp.up_proj.weight": 1000}
+    own = {"model.language_model.embed_tokens_per_layer.weight": 5000}
+    shape = planning.shape("gemma3n")
+    plain, more = weights.measured(shape, tensors, "x"), weights.measured(shape, tensors | own, "x")
+    assert more.bytes - plain.bytes == 5000
+    assert more.active_bytes == plain.active_bytes
+    counted = weights.estimate(shape)
+    assert counted.bytes - counted.fixed_bytes == shape.parameters.looked_up * 2
+
+
+@pytest.mark.parametrize(("factor", "said"), [(1.0, False), (1.3, False), (2.0, True), (0.5, True)])
+def test_files_of_another_size_than_the_config(factor: float, said: bool) -> None:
+    """Are told of; float32 weights are one cause. A size that was not measured says nothing."""
+    shape = planning.shape("llama-gqa")
+    counted = weights.estimate(shape)
+    measured = weights.measured(shape, {"model.layers.0.x.weight": int(counted.bytes * factor)}, "x")
+    options = Options(kv_cache_bytes=2**34)
+    found = make(Model("x", "x", shape, measured), None, options)
+    assert any("the config describes" in risk for risk in found.risks) is said
+    told = weights.published(shape, int(counted.bytes * factor), None, "x")
+    assert not any("describes" in risk for risk in make(Model("x", "x", shape, told), None, options).risks)

@@ -7,6 +7,7 @@ import pytest
 from gateway.planner import config
 from gateway.planner.problem import PlanProblem
 from gateway.planner.shape import Attention, State
+from tests.planner.config_forms import MOE
 from tests.planner.configs import CONFIGS
 from tests.planner.odd_configs import COMPRESSED
 
@@ -30,6 +31,7 @@ def with_(name: str, **fields: Any) -> dict[str, Any]:
         ("qwen3-moe", {"mlp_only_layers": ["a"]}, "mlp_only_layers is no list of whole numbers"),
         ("qwen3-moe", {"num_experts_per_tok": 9}, "num_experts_per_tok is 9 of 8 experts"),
         ("lfm2", {"full_attn_idxs": 3}, "full_attn_idxs is no list of whole numbers"),
+        ("lfm2", {"model_type": "lfm2_moe", "full_attn_idxs": None, **MOE}, "layer_types is missing"),
         ("lfm2", {"layer_types": ["conv"]}, "layer_types has 1 entries for 16 layers"),
         ("granite-4", {"layer_types": ["mamba"]}, "layer_types has 1 entries for 40 layers"),
         ("llama4", {"no_rope_layers": 4}, "no_rope_layers is no list of whole numbers"),
@@ -50,7 +52,7 @@ def with_(name: str, **fields: Any) -> dict[str, Any]:
         ("gemma4-26b", {"num_kv_shared_layers": 31}, "num_kv_shared_layers is 31 of 30 layers"),
         # No full layer is left: vLLM looks for one and ends.
         ("gemma4-26b", {"num_kv_shared_layers": 26}, "leaves none that is full_attention"),
-        ("nemotron-h", {"hybrid_override_pattern": "----"}, "hybrid_override_pattern has not both"),
+        ("nemotron-h", {"hybrid_override_pattern": "----"}, "hybrid_override_pattern has neither"),
         ("nemotron-h", {"hybrid_override_pattern": "MMxx*Q"}, "hybrid_override_pattern has Q, x"),
         ("nemotron-h", {"layers_block_type": ["mamba", "odd"]}, "layers_block_type has odd"),
         ("qwen2", {"num_attention_heads": 10**5}, "num_attention_heads is 100,000, more than hidden_size"),

@@ -86,6 +86,19 @@ MODELS: dict[str, dict[str, Any]] = {
     },
     "llama-4-scout": {**LLAMA4, "num_local_experts": 16, "interleave_moe_layer_step": 1},
     "llama-4-maverick": {**LLAMA4, "num_local_experts": 128, "interleave_moe_layer_step": 2},
+    # google/gemma-3n-E4B-it: all in a text part, and a width for each layer.
+    "gemma-3n-e4b": {
+        "model_type": "gemma3n",
+        "text_config": {"model_type": "gemma3n_text", "intermediate_size": [16_384] * 35},
+    },
+    "nemotron-h-8b": {
+        "model_type": "nemotron_h",
+        "hidden_size": 4096,
+        "intermediate_size": 21_504,
+        "num_attention_heads": 32,
+        "hybrid_override_pattern": "M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M-",
+        "vocab_size": 131_072,
+    },
     "gpt2": {
         "model_type": "gpt2",
         "n_layer": 12,
@@ -109,6 +122,9 @@ MODELS: dict[str, dict[str, Any]] = {
         # Of the makers' 17.2B, the embedding's 1.0B are looked up and not read.
         ("llama-4-scout", 107.8, 17.2 - 1.03),
         ("llama-4-maverick", 400.7, 17.2 - 1.03),
+        # Of 6.9B without what sees and hears, 2.3B are embeddings of the layers' own.
+        ("gemma-3n-e4b", 6.87, 6.87 - 2.35),
+        ("nemotron-h-8b", 8.1, 8.1 - 0.54),
         ("gpt2", 0.124, 0.124),
     ],
 )
@@ -118,3 +134,50 @@ def test_billions_as_published(name: str, total: float, active: float) -> None:
     found = config.read(values, name).parameters
     assert found.total / 1e9 == pytest.approx(total, rel=0.02)
     assert found.active / 1e9 == pytest.approx(active, rel=0.02)
+
+
+def test_defaults_make_no_experts() -> None:
+    """Nemotron-H's class has eight experts, and this model no layer of them: its steps are not as wide."""
+    values = {"dtype": "bfloat16", **MODELS["nemotron-h-8b"]}
+    found = config.read(values, "x")
+    assert found.parameters.experts == 0
+    assert found.widest == 2 * 21_504
+
+
+def test_layers_that_share_a_cache_have_no_keys_of_their_own() -> None:
+    """Queries and an output, they have: Gemma 3n's last fifteen."""
+    text = {"model_type": "gemma3n_text", "dtype": "bfloat16", "vocab_size": 1024, "hidden_size": 2048}
+    text |= {"num_hidden_layers": 35, "num_attention_heads": 8}
+    shared, apart = (
+        config.read({**text, "num_kv_shared_layers": count}, "x").parameters.total for count in (15, 0)
+    )
+    assert apart - shared == 15 * 2 * 2048 * 2 * 256
+
+
+QWEN_27B = {"depth": 27, "hidden_size": 1152, "intermediate_size": 4304, "patch_size": 16}
+QWEN_27B |= {"temporal_patch_size": 2, "spatial_merge_size": 2, "out_hidden_size": 5120}
+GEMMA: dict[str, Any] = {"model_type": "gemma4_vision", "num_hidden_layers": 27, "hidden_size": 1152}
+GEMMA |= {"intermediate_size": 4304, "patch_size": 16, "position_embedding_size": 10_240}
+SIGLIP = {"num_hidden_layers": 27, "hidden_size": 1152, "intermediate_size": 4304, "patch_size": 14}
+
+
+@pytest.mark.parametrize(
+    ("fields", "billions"),
+    [
+        (QWEN_27B, 0.46),
+        (GEMMA, 0.57),
+        (SIGLIP, 0.41),
+        ({}, None),
+        ({**SIGLIP, "hidden_size": [96, 192]}, None),
+        ({**SIGLIP, "num_hidden_layers": True}, None),
+    ],
+)
+def test_what_sees_images(fields: dict[str, Any], billions: float | None) -> None:
+    """Counted where the fields tell it; where they do not, nothing is refused and nothing made up."""
+    text = {**MODELS["lfm2-1.2b"], "max_position_embeddings": 32_768}
+    found = config.read({"model_type": "seeing", "vision_config": fields, "text_config": text}, "x")
+    assert found.vision
+    if billions is None:
+        assert found.vision_parameters is None
+    else:
+        assert (found.vision_parameters or 0) / 1e9 == pytest.approx(billions, rel=0.02)

@@ -62,6 +62,15 @@ def test_fewer_requests_than_tokens_of_a_step() -> None:
     assert found.max_num_seqs == 16
 
 
+@pytest.mark.parametrize("name", ["nemotron-h", "nemotron-h-states", "mamba2"])
+def test_each_request_of_a_cuda_graph_has_its_state(name: str) -> None:
+    """With more requests than blocks vLLM does not start, whether or not there is attention besides."""
+    options = Options(max_model_len=4096, max_num_batched_tokens=8192, kv_cache_bytes=2**30)
+    blocks = plan(CONFIGS[name], options).cache.num_blocks
+    assert plan(CONFIGS[name], replace(options, max_num_seqs=blocks)).fits
+    assert not plan(CONFIGS[name], replace(options, max_num_seqs=blocks + 1)).fits
+
+
 @pytest.mark.parametrize(
     ("said", "length"),
     [
@@ -81,7 +90,12 @@ def test_the_longest_by_the_config(said: Config, length: int) -> None:
     ("values", "said"),
     [
         ({**PLAIN, "model_type": "zamba2", "mamba_d_state": 64}, "mamba_d_state"),
-        (latent("deepseek_v32", "DeepseekV32ForCausalLM", 61), "latent attention"),
+        ({**PLAIN, "model_type": "minimax", "attn_type_list": [0, 1] * 16}, "attn_type_list"),
+        (
+            latent("kimi_linear", "KimiLinearForCausalLM", 27, linear_attn_config={"kda_layers": [1]}),
+            r"latent attention beside layers with a state \(linear_attn_config\), and how its layers keep it",
+        ),
+        (latent("deepseek_v32", "DeepseekV32ForCausalLM", 61), "latent attention, and how its layers keep"),
         ({**PLAIN, "model_type": "t5", "is_encoder_decoder": True}, "encoder"),
         ({**PLAIN, "num_key_value_heads": 3}, "does not divide 32"),
         ({**PLAIN, "num_hidden_layers": 10**9}, "at most 10,000"),
