@@ -25,8 +25,7 @@ from gateway.doctor.before import memory as memory_judges
 from gateway.doctor.finding import Finding, NotLookedError
 from gateway.doctor.look import listeners
 from gateway.doctor.machine import memory
-
-SPARE_BYTES = 5_000_000_000
+from gateway.doctor.vllm import SPARE_BYTES
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from deploy.box.machine import Machine
 from deploy.box.places import Places
+from gateway.doctor.vllm import IMAGE_BYTES
 
 WITHOUT_GPU = "cpu"
 
@@ -21,7 +22,7 @@ class Needs:
 
     card: int
     model_bytes: int
-    image_bytes: int = 40_000_000_000  # unpacked, beside what it is unpacked from (guess)
+    image_bytes: int = IMAGE_BYTES
 
 
 # The sizes are those of the models in deploy/profiles/, rounded up: `weights` checks the exact ones.

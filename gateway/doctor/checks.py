@@ -1,9 +1,10 @@
 """All checks by name: which judge gets which evidence, and when. docs/doctor.md has a line for each."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from gateway.doctor import failure
 from gateway.doctor.before import (
     cards,
     clock,
@@ -39,7 +40,7 @@ class Check:
     needs: Needs = ""
 
 
-def _engine_runs(evidence: Evidence) -> bool:
+def _engine_answers(evidence: Evidence) -> bool:
     engines = evidence.engines
     return not isinstance(engines, Unseen) and any(isinstance(one.models, tuple) for one in engines)
 
@@ -72,7 +73,7 @@ CHECKS: tuple[Check, ...] = (
         "Free memory of the GPU",
         "before",
         lambda e: memory.gpu_memory(
-            seen(e.machine), e.profile, e.memory, e.compose, engine_runs=_engine_runs(e)
+            seen(e.machine), e.profile, e.memory, e.compose, engine_runs=_engine_answers(e)
         ),
         "gpu",
     ),
@@ -88,7 +89,7 @@ CHECKS: tuple[Check, ...] = (
         "gpu-processes",
         "Processes on the GPU",
         "before",
-        lambda e: memory.holders(seen(e.holders), engine_runs=_engine_runs(e)),
+        lambda e: memory.holders(seen(e.holders), engine_runs=_engine_answers(e)),
         "gpu",
     ),
     Check("disk", "Disk for the weights", "before", lambda e: disk.weights(seen(e.disk))),
@@ -187,9 +188,9 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-def diagnose(evidence: Evidence, stages: frozenset[Stage]) -> list[Finding]:
+def diagnose(evidence: Evidence, stages: frozenset[Stage], checks: Sequence[Check] = CHECKS) -> list[Finding]:
     """The findings of all checks of these stages, the worst first; each check has at least one."""
-    found = [finding for check in CHECKS if check.stage in stages for finding in _of(check, evidence)]
+    found = [finding for check in checks if check.stage in stages for finding in _of(check, evidence)]
     return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
 
 
@@ -201,7 +202,7 @@ def _of(check: Check, evidence: Evidence) -> list[Finding]:
         why = f"not looked at, because {lacking.unseen.why}"
         found.append(Finding(check.name, "skipped", check.title, why, lacking.unseen.mend))
     except Exception as error:  # noqa: BLE001  # one check that breaks must not hide the others
-        why = f"not judged: the doctor itself fails here ({type(error).__name__})"
+        why = f"not judged: the doctor itself fails here ({failure.told(error)})"
         found.append(Finding(check.name, "skipped", check.title, why, "report it with gateway doctor --json"))
     return found
 

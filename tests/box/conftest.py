@@ -1,19 +1,12 @@
-"""A fresh box for each test."""
-
-from pathlib import Path
+"""A fresh box for each test, or one that runs."""
 
 import pytest
 
-from tests.box.boxes import RTX_5090, SERVICES, Box
+from tests.box.boxes import SERVICES, Box
+from tests.box.fixtures import box
 from tests.running import Gateway
 
-
-@pytest.fixture
-def box(tmp_path: Path) -> Box:
-    """An RTX 5090 under a Docker that is as it should be; nothing was set up yet."""
-    made = Box(tmp_path)
-    made.has_gpus(RTX_5090)
-    return made
+__all__ = ["box"]
 
 
 @pytest.fixture
@@ -23,4 +16,11 @@ async def running(box: Box, shared_gateway: Gateway) -> Box:
     box.set_up(SITE="off", GATEWAY_PORT=port, GRAFANA_PORT="39300")
     box.runs(*SERVICES, port=int(port))
     box.places.first_key.write_text(f"{shared_gateway.key}\n")
+    return box
+
+
+@pytest.fixture
+def still(box: Box) -> Box:
+    """One where nothing runs: what is planned is only written."""
+    box.set_up()
     return box

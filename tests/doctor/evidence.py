@@ -5,10 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gateway.doctor.evidence import Configuration, Engine, Profile, Scrape
+from gateway.doctor.evidence import Configuration, Engine, Scrape
 from gateway.doctor.exposition import Exposition
 from gateway.doctor.finding import Finding
 from gateway.doctor.machine import Gpu, Machine
+from gateway.doctor.profile import Profile
 from gateway.settings import load
 
 RECORDED = Path(__file__).with_name("recorded")

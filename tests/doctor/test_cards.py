@@ -7,7 +7,7 @@ import pytest
 
 from gateway.doctor.finding import Unseen
 from gateway.doctor.look import stack
-from tests.doctor.test_look import docker
+from tests.doctor.answers import docker
 
 
 def reserved(*devices: dict[str, Any]) -> dict[str, Any]:

@@ -1,25 +1,12 @@
-"""What is asked over HTTP: counters read twice, Prometheus, the model hub."""
+"""What is asked over HTTP: counters read twice, Prometheus."""
 
-import json
-from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
-
-import pytest
 
 from gateway.doctor.evidence import Ready, Scrape, Watched
 from gateway.doctor.finding import Unseen
 from gateway.doctor.look import counters
 from gateway.doctor.look.web import Answer
-
-
-def web(answers: Mapping[str, Any]) -> Callable[[str], Answer | Unseen]:
-    """A network that knows these addresses."""
-    return lambda url: (
-        Unseen(f"{url} does not answer")
-        if url not in answers
-        else Answer(200, answers[url] if isinstance(answers[url], str) else json.dumps(answers[url]))
-    )
+from tests.doctor.answers import web
 
 
 def test_counters_of_what_runs() -> None:
@@ -63,32 +50,3 @@ def test_prometheus() -> None:
     assert counters.watched("http://p", web(told)) == Watched("http://p", ("EngineHung",), 17.0, None, None)
     assert isinstance(counters.watched("http://p", web({"http://p/api/v1/alerts": "no"})), Unseen)
     assert isinstance(counters.watched("http://p", web({})), Unseen)
-
-
-def test_hub() -> None:
-    """Gated or not by the hub's own word; a hub that does not answer says neither."""
-    told = web(
-        {"http://h/api/models/a/b": {"gated": "manual"}, "http://h/a/b/resolve/main/config.json": "{}"}
-    )
-    found, _ = counters.hub("http://h", "a/b", "hf_x", told, told)
-    assert (found.gated, found.access) == (True, 200)
-    found, _ = counters.hub("http://h", "a/b", "", web({"http://h/api/models/a/b": {"gated": False}}), told)
-    assert (found.gated, found.access) == (False, 0)
-    assert counters.hub("http://h", "a/b", "", web({}), told)[0].gated is None
-
-
-@pytest.mark.parametrize("model", ["/weights/My-Model", "./mine", "~/mine", "a/b/c"])
-def test_the_hub_is_asked_for_no_folder(model: str) -> None:
-    """What lies on this machine is nobody else's business."""
-
-    def fetch(url: str) -> Answer:
-        raise AssertionError(url)
-
-    found, _ = counters.hub("http://h", model, "hf_x", fetch, fetch)
-    assert (found.local, found.gated) == (True, None)
-
-
-def test_what_the_hub_answered_is_kept() -> None:
-    """A model that it does not know is no hub that is silent."""
-    found, _ = counters.hub("http://h", "a/b", "", lambda _: Answer(404, "{}"), lambda _: Answer(404, ""))
-    assert (found.status, found.gated) == (404, None)

@@ -5,7 +5,6 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -16,29 +15,14 @@ from gateway.doctor.evidence import (
     EngineLog,
     Holder,
     Memory,
-    Profile,
     Published,
 )
 from gateway.doctor.finding import Unseen
 from gateway.doctor.look import files, host, listeners, machine, site, stack
 from gateway.doctor.look.programs import ABSENT, SILENT, Done, docker_in, run
 from gateway.doctor.machine import Gpu
-from tests.doctor.evidence import RECORDED
-
-
-def text(name: str) -> str:
-    """A recorded answer."""
-    return (RECORDED / name).read_text()
-
-
-def docker(answers: Mapping[str, str]) -> Callable[..., Done]:
-    """A docker that knows these commands by how they begin."""
-
-    def answer(*argv: str, **_: float | None) -> Done:
-        said = next((out for words, out in answers.items() if " ".join(argv).startswith(words)), None)
-        return Done(1, "", "no such thing") if said is None else Done(0, said, "")
-
-    return answer
+from gateway.doctor.profile import Profile
+from tests.doctor.answers import docker, text
 
 
 def test_programs() -> None:

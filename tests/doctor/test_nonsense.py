@@ -1,6 +1,8 @@
 """What programs, files and addresses of others write may be anything: a look ends, and raises nothing."""
 
+import json
 import os
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -10,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.doctor import checks
-from gateway.doctor.checks import CHECKS, diagnose
+from gateway.doctor.checks import CHECKS, Check, diagnose
 from gateway.doctor.evidence import Evidence
 from gateway.doctor.exposition import parsed
 from gateway.doctor.finding import Finding, Unseen, seen
@@ -20,7 +21,7 @@ from gateway.doctor.look.programs import SILENT, docker_in
 from gateway.doctor.look.tried import tried
 from gateway.doctor.look.web import Answer
 from gateway.doctor.machine import Gpu
-from tests.doctor.test_look import docker
+from tests.doctor.answers import docker
 
 NONSENSE = ("", "null", "[1]", '"x"', "{{{", "[" * 100_000, '{"SecurityOptions": 5, "CDISpecDirs": 5}')
 
@@ -87,7 +88,13 @@ def test_settings_that_do_not_end(tmp_path: Path, kind: str) -> None:
 def test_a_look_that_breaks() -> None:
     """What nobody foresaw is one thing that was not looked at."""
     assert tried("it", lambda: 1) == 1
-    assert tried("it", lambda: int("x")) == Unseen("it could not be read (ValueError)")
+    broken = tried("it", lambda: json.loads("x"))
+    assert isinstance(broken, Unseen)
+    said = (
+        r"it could not be read \(JSONDecodeError: Expecting value: [^,]+, "
+        r"at gateway/doctor/look/tried\.py:\d+, at json/decoder\.py:\d+\)"
+    )
+    assert re.fullmatch(said, broken.why)
 
 
 @pytest.mark.parametrize(
@@ -109,6 +116,15 @@ def test_addresses_that_answer_nonsense(said: str) -> None:
     assert isinstance(read.engines[0].models, Unseen)
     seen = counters.watched("http://p", fetch)
     assert isinstance(seen, Unseen) or (seen.firing, seen.most_running) == ((), None)
+
+
+@pytest.mark.parametrize("key", ["sk-hidden\n", "sk-hidden\x00", "sk-hidden ", "sk-hidden-é"])
+def test_a_key_that_no_header_may_have(key: str) -> None:
+    """It is said, and never shown, neither whole nor in part."""
+    found = web.direct({"authorization": f"Bearer {key}"})("http://127.0.0.1:1")
+    assert isinstance(found, Unseen)
+    assert "cannot be asked: the key for it" in found.why
+    assert not re.search("hidden|é|xe9", found.why)
 
 
 def test_an_address_that_is_none() -> None:
@@ -168,15 +184,17 @@ def test_an_address_that_does_not_end(pause: float, seconds: float, said: str) -
     assert said in found.why
 
 
-def test_a_check_that_breaks_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it says is that it could not judge."""
+def test_a_check_that_breaks_hides_no_other() -> None:
+    """It says that it could not judge, and what whoever mends it needs: error, reason, line, no path."""
 
     def breaks(_: Evidence) -> Iterator[Finding]:
-        raise ZeroDivisionError
+        raise ZeroDivisionError("by\nnothing")
 
-    broken = checks.Check("broken", "Broken", "before", breaks)
-    monkeypatch.setattr(checks, "CHECKS", (broken, *CHECKS))
-    found = {finding.check: finding for finding in diagnose(Evidence(), frozenset({"before"}))}
+    broken = Check("broken", "Broken", "before", breaks)
+    told = diagnose(Evidence(), frozenset({"before"}), (broken, *CHECKS))
+    found = {finding.check: finding for finding in told}
     assert found["broken"].severity == "skipped"
-    assert "ZeroDivisionError" in found["broken"].evidence
+    said = r"not judged: .*\(ZeroDivisionError: by nothing, .*, at tests/doctor/test_nonsense\.py:\d+\)"
+    assert re.fullmatch(said, found["broken"].evidence)
+    assert str(Path(__file__).parents[2]) not in found["broken"].evidence
     assert len(found) > 20

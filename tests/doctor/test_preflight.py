@@ -14,7 +14,7 @@ from gateway.doctor.evidence import Evidence
 from gateway.doctor.finding import NOT_ASKED
 from gateway.doctor.look import files
 from tests.box.boxes import GIVEN, Box
-from tests.box.test_preflight import MACHINES
+from tests.box.machines import MACHINES
 
 SHARED = ("docker", "compose", "driver", "gpu-in-docker", "gpu-memory")
 # Of these `make up` alone knows: which profile a card gets, and which card of several.

@@ -10,10 +10,11 @@ from deploy.box.places import Places
 from deploy.box.profiles import known
 from gateway.doctor.before import profile as judges
 from gateway.doctor.before import together
-from gateway.doctor.evidence import Compose, Profile, Service
+from gateway.doctor.evidence import Compose, Service
 from gateway.doctor.finding import NOT_ASKED, NotLookedError, Unseen
 from gateway.doctor.look import files
 from gateway.doctor.machine import Gpu, Machine
+from gateway.doctor.profile import Profile
 from gateway.planner.parsers import of_name
 from tests.doctor.evidence import (
     RTX_3090,

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from gateway.doctor.evidence import Container, Engine, Profile, Scrape, Watched
+from gateway.doctor.evidence import Container, Engine, Scrape, Watched
 from gateway.doctor.exposition import Exposition, parsed
 from gateway.doctor.finding import NOT_ASKED, NotLookedError, Unseen
+from gateway.doctor.profile import Profile
 from gateway.doctor.running import cache, concurrency, latency
 from gateway.doctor.running import engine as engines
 from tests.doctor.evidence import (

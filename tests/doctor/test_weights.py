@@ -9,11 +9,11 @@ import pytest
 
 from gateway.doctor.evidence import Compose, Container, Disk, Evidence, Service
 from gateway.doctor.finding import NOT_ASKED, Unseen
-from gateway.doctor.look import stack, weights
+from gateway.doctor.look import hub, stack, weights
 from gateway.doctor.look.programs import SILENT, Done
 from gateway.doctor.look.site import Site
+from tests.doctor.answers import docker
 from tests.doctor.evidence import WELL, profile
-from tests.doctor.test_look import docker
 
 MODEL = "Qwen/Qwen3-8B"
 CACHED = "hub/models--Qwen--Qwen3-8B/snapshots"
@@ -106,7 +106,7 @@ def test_a_folder_of_weights_of_ones_own(tmp_path: Path) -> None:
 def test_a_folder_is_nobody_elses_business(tmp_path: Path) -> None:
     """The hub is not asked, there or not."""
     for model in ("/weights/My-Model", "/elsewhere"):
-        found, ahead = weights.hub(looked(tmp_path, model=model), Site("box", tmp_path, {}))
+        found, ahead = hub.look(looked(tmp_path, model=model), Site("box", tmp_path, {}))
         assert not isinstance(found, Unseen)
         assert (found.local, found.status, ahead) == (True, 0, None)
 

@@ -25,7 +25,7 @@ def qwen() -> Shape:
 @pytest.mark.parametrize(
     ("changed", "gib", "blocks", "block", "per_request", "concurrency"),
     [
-        ({}, 28.8, 1429, 1056, 10, 142.9),  # the article behind this project
+        ({}, 28.8, 1429, 1056, 10, 142.9),  # a published measurement on a DGX Spark
         ({"kv_cache_dtype": "fp8"}, 28.8, 1440, 2096, 8, 180.0),
         ({"prefix_caching": False}, 28.8, 1429, 1056, 7, 204.1),
         ({"max_model_len": 32_768}, 28.8, 1429, 1056, 38, 37.6),
@@ -42,7 +42,7 @@ def test_the_article(
     per_request: int,
     concurrency: float,
 ) -> None:
-    """Blocks, their size, those of a request and requests at once, with each of the article's settings."""
+    """Blocks, their size, those of a request and requests at once, with each of the published settings."""
     found = kv_cache.compute(qwen, replace(ARTICLE, **changed), int(gib * GIB))  # type: ignore[arg-type]
     assert (found.num_blocks, found.block_size, found.blocks_per_request) == (blocks, block, per_request)
     assert round(found.max_concurrency, 1) == concurrency

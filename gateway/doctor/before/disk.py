@@ -6,11 +6,8 @@ from shlex import quote
 
 from gateway.doctor.evidence import Disk
 from gateway.doctor.finding import Finding, NotLookedError, Unseen
+from gateway.doctor.vllm import IMAGE_BYTES, SPARE_BYTES
 
-IMAGE_BYTES = (
-    40_000_000_000  # unpacked, beside what it is unpacked from (guess), as in deploy/box/profiles.py
-)
-SPARE_BYTES = 5_000_000_000
 # Bytes a parameter, by what a checkpoint calls itself; embeddings and norms stay larger, hence the halves
 # more. The first that matches: W4A8 has weights of 4 bits.
 _SIZES = (

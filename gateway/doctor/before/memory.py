@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from gateway.doctor.before import cards
+from gateway.doctor import spread
 from gateway.doctor.finding import Finding, Severity, Unseen, seen
 from gateway.doctor.machine import Gpu, Machine
 from gateway.doctor.machine import memory as memory_of
+from gateway.doctor.profile import Profile
 
 if TYPE_CHECKING:  # `make up` imports this, and needs no settings for it
-    from gateway.doctor.evidence import Compose, Holder, Memory, Profile
+    from gateway.doctor.evidence import Compose, Holder, Memory
 
 DEFAULT_SHARE = 0.92  # vLLM's gpu-memory-utilization where nothing is said (config/cache.py)
 LEAST_SHARE = 0.1  # what is less holds no model worth its card
 # On a GB10 hosts froze at 0.70 in profiling (vllm-project/vllm#46307), and newer kernels leave 102 of
 # 121.7 GiB free.
 MOST_OF_UNIFIED = 0.8
-ENGINE = ("VLLM::", "vllm", "EngineCore")
+MARKS_OF_ENGINE = ("VLLM::", "vllm", "EngineCore")
 
 
 def too_little(gpu: Gpu, total: int, free: int, share: float, profile: str, file: str) -> Iterator[Finding]:
@@ -54,7 +55,7 @@ def gpu_memory(
     """Whether the engine's share of its cards is free, and sensible where the system shares it."""
     chosen = seen(profile)
     share = chosen.number("gpu-memory-utilization") or DEFAULT_SHARE
-    for gpu in cards.used(machine, chosen, compose):
+    for gpu in spread.used(machine, chosen, compose):
         yield from _of_card(machine, gpu, chosen, share, memory, engine_runs=engine_runs)
 
 
@@ -109,7 +110,7 @@ def holders(held: Sequence[Holder], *, engine_runs: bool) -> Iterator[Finding]:
     """Which processes hold the GPU already: an engine that died may leave its worker behind."""
     found = False
     for one in held:
-        ours = any(mark in one.name for mark in ENGINE)
+        ours = any(mark in one.name for mark in MARKS_OF_ENGINE)
         if ours and engine_runs:
             continue
         found = True

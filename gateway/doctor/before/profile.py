@@ -1,12 +1,14 @@
 """The engine's flags against each other, against the GPU, and against what callers send."""
 
-import re
 from collections.abc import Iterator
 
-from gateway.doctor.before import cards
-from gateway.doctor.evidence import Compose, Profile
+from gateway.doctor import spread
+from gateway.doctor.evidence import Compose
 from gateway.doctor.finding import NOT_ASKED, Finding, NotLookedError, Severity, Unseen
+from gateway.doctor.kv_cache import HALF_WITHOUT_FP8, lacks_fp8
 from gateway.doctor.machine import Gpu, Machine, memory
+from gateway.doctor.profile import Profile
+from gateway.doctor.vllm import LARGE_DEVICE_MIB
 
 # vLLM ends with "unrecognized arguments" on these; what stands for them now, as of 0.32.
 REMOVED = {
@@ -18,11 +20,7 @@ REMOVED = {
     "num-scheduler-steps": "leave it out: scheduling is asynchronous by itself",
 }
 Trouble = tuple[Severity, str, str, str]  # its severity, title, evidence and mend
-LARGE_DEVICE_MIB = 70 * 1024  # from there on vLLM takes 1,024 for max-num-seqs: engine/arg_utils.py
-# Cards without an fp8e4nv type in Triton (vllm-project/vllm#26431): before sm_89.
-WITHOUT_FP8 = re.compile(r"RTX 30\d\d|RTX A\d|\bA(10|16|30|40|100)\b|RTX 20|\bV100|\bT4\b")
 FP8_CACHES = frozenset({"fp8", "fp8_e4m3"})
-HALF_WITHOUT_FP8 = "int8_per_token_head"
 USUAL_TOOLS = "hermes"  # what most families write that are not known by name
 
 
@@ -34,7 +32,7 @@ def flags(
     troubles, unknown = list(_refused(profile)), None
     if isinstance(machine, Machine) and machine.gpus:
         try:
-            troubles += _of_card(profile, machine, cards.used(machine, profile, compose)[0])
+            troubles += _of_card(profile, machine, spread.used(machine, profile, compose)[0])
         except NotLookedError as lacking:
             unknown = lacking.unseen
     for severity, title, evidence, mend in troubles:
@@ -74,32 +72,9 @@ def _of_card(profile: Profile, machine: Machine, gpu: Gpu) -> Iterator[Trouble]:
     yield from _of_cache(profile, gpu)
 
 
-def small_cache(profile: Profile, machine: Machine | Unseen, compose: Compose | Unseen) -> str:
-    """The type that halves the KV cache on the engine's card; empty where it is halved already."""
-    if str(profile.flags.get("kv-cache-dtype") or "auto") not in {"auto", "bfloat16", "float16"}:
-        return ""
-    if isinstance(machine, Unseen) or not machine.gpus:
-        return "fp8"
-    try:
-        used = cards.used(machine, profile, compose)
-    except NotLookedError:
-        used = list(machine.gpus)
-    lacks = any(WITHOUT_FP8.search(gpu.name) for gpu in used) and not _by_flashinfer(profile)
-    return HALF_WITHOUT_FP8 if lacks else "fp8"
-
-
-def _by_flashinfer(profile: Profile) -> bool:
-    """Whether attention is computed by FlashInfer, which has fp8 kernels for these cards too."""
-    config = profile.flags.get("attention-config")
-    backend = profile.flags.get("attention-backend") or profile.flags.get("attention-config.backend")
-    if isinstance(config, dict):
-        backend = backend or config.get("backend")
-    return str(backend).lower() == "flashinfer"
-
-
 def _of_cache(profile: Profile, gpu: Gpu) -> Iterator[Trouble]:
     cache = str(profile.flags.get("kv-cache-dtype", "auto"))
-    if cache in FP8_CACHES and WITHOUT_FP8.search(gpu.name) and not _by_flashinfer(profile):
+    if cache in FP8_CACHES and lacks_fp8(profile, gpu):
         title = f"{gpu.name} has no fp8e4nv in Triton: an fp8 cache does not start there"
         mend = (
             f"kv-cache-dtype: auto, {HALF_WITHOUT_FP8} for half the memory, or attention-backend: flashinfer"

@@ -7,13 +7,6 @@ from gateway.doctor.evidence import SecretFile
 from gateway.doctor.finding import Finding
 
 SHORTEST = 16
-# What is left from an example, a tutorial or a test; compared without case.
-USUAL = frozenset(
-    {
-        "", "admin", "change-me", "change_me", "changeme", "default", "dummy", "example", "grafana", "none",
-        "password", "passwd", "secret", "sk-1234", "sk-123456", "test", "token", "your-secret", "your-token",
-    }
-)  # fmt: skip
 MAY_BE_EMPTY = frozenset({"hf-token", "alert-url", "smtp-password", "open-webui-key"})
 PUBLIC = frozenset({"ca.crt", "ca-bundle.pem"})
 NOT_CHOSEN = PUBLIC | {"alert-url", "alertmanager.yml"}  # others made them: their length says nothing

@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator, Mapping
 
-from gateway.doctor.before import cards
-from gateway.doctor.evidence import Compose, Configuration, Profile, Scrape
+from gateway.doctor import spread
+from gateway.doctor.evidence import Compose, Configuration, Scrape
 from gateway.doctor.finding import NOT_ASKED, Finding, NotLookedError, Severity, Unseen
 from gateway.doctor.machine import Machine, memory
+from gateway.doctor.profile import Profile
+from gateway.doctor.vllm import LARGE_DEVICE_MIB
 from gateway.settings import Model, Settings
 
 KEEP_ALIVE = "VLLM_HTTP_TIMEOUT_KEEP_ALIVE"
 ENGINE_SECONDS = 5.0  # vLLM's default: envs.py
-LARGE_DEVICE_MIB = 70 * 1024
 MANY_RECONNECTS = 20
 UNSET = NotLookedError(Unseen("the configuration has no [[models]]", "gateway check"))
 
@@ -53,7 +54,7 @@ def in_flight(
         raise UNSET
     each = int(profile.number("max-num-seqs") or _default(machine, profile, compose))
     for model in models:
-        engines = len(model.engines) * cards.replicas(profile)
+        engines = len(model.engines) * spread.replicas(profile)
         yield from _in_flight(check, model, each, engines, profile.place)
 
 
@@ -74,10 +75,10 @@ def _in_flight(check: str, model: Model, each: int, engines: int, place: str) ->
 
 
 def _default(machine: Machine | Unseen, profile: Profile, compose: Compose | Unseen) -> int:
-    """What vLLM takes where nothing is said, by the first of its cards."""
+    """What vLLM takes where nothing is said, by the first of its spread."""
     if isinstance(machine, Unseen) or not machine.gpus:
         return 256
-    first = cards.used(machine, profile, compose)[0]
+    first = spread.used(machine, profile, compose)[0]
     return 1024 if memory(machine, first)[0] >= LARGE_DEVICE_MIB else 256
 
 

@@ -1,12 +1,12 @@
-"""The counters of gateway and engines, read twice; what Prometheus has kept; what the hub says of a model."""
+"""The counters of gateway and engines, read twice; what Prometheus has kept."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from gateway.doctor.evidence import Engine, Hub, Ready, Scrape, Watched
+from gateway.doctor.evidence import Engine, Ready, Scrape, Watched
 from gateway.doctor.exposition import Exposition, parsed
 from gateway.doctor.finding import Unseen
 from gateway.doctor.look.programs import document
@@ -154,37 +154,3 @@ def _part(answer: Answer, name: str) -> Any:
     """What stands under `data` in what a Prometheus answers, or None."""
     data = _document(answer).get("data")
     return data.get(name) if isinstance(data, dict) else None
-
-
-def hub(
-    endpoint: str,
-    model: str,
-    token: str,
-    fetch: Fetch,
-    with_token: Fetch,
-    *,
-    there: bool | Unseen = False,
-) -> tuple[Hub, float | None]:
-    """What the hub says of a model, and how far this clock is ahead of the hub's. It knows no folders."""
-    nothing = Hub(model, None, bool(token), 0, there=there)
-    if is_folder(model):
-        return replace(nothing, local=True), None
-    answer = fetch(f"{endpoint}/api/models/{model}")
-    if isinstance(answer, Unseen):
-        return nothing, None
-    gated = bool(_document(answer).get("gated")) if answer.status == 200 else None
-    access = with_token(f"{endpoint}/{model}/resolve/main/config.json") if token else None
-    return (
-        replace(
-            nothing,
-            gated=True if answer.status in {401, 403} else gated,
-            access=access.status if isinstance(access, Answer) else 0,
-            status=answer.status,
-        ),
-        answer.ahead_seconds,
-    )
-
-
-def is_folder(model: str) -> bool:
-    """Whether it is a folder by how it is written: on the hub are names, or names below an owner's."""
-    return model.startswith(("/", "./", "../", "~")) or model.count("/") > 1

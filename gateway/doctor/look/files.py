@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from gateway.doctor.before.secrets import USUAL
-from gateway.doctor.evidence import Configuration, DataDir, EngineLog, Profile, SecretFile
+from gateway.doctor.evidence import Configuration, DataDir, EngineLog, SecretFile
 from gateway.doctor.finding import Unseen
 from gateway.doctor.look import host, regular
+from gateway.doctor.profile import Profile
+from gateway.doctor.well_known import is_well_known
 from gateway.settings import SettingsError, load
 
 NEWEST_BYTES, FIRST_BYTES = 2 << 20, 256 << 10
@@ -166,7 +167,7 @@ def _file(file: Path, name: str) -> SecretFile | None:
 
 
 def _of(name: str, text: str, mode: int, *, reachable: bool) -> SecretFile:
-    return SecretFile(name, mode, len(text), bool(text) and text.lower() in USUAL, reachable)
+    return SecretFile(name, mode, len(text), is_well_known(text), reachable)
 
 
 def _open_to_all(file: Path) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from gateway.doctor import vllm
 from gateway.doctor.evidence import (
     Clock,
     Compose,
@@ -13,17 +14,16 @@ from gateway.doctor.evidence import (
     Container,
     EngineLog,
     Evidence,
-    Parsers,
     Port,
-    Profile,
     Ready,
 )
 from gateway.doctor.finding import Unseen
-from gateway.doctor.look import counters, files, host, listeners, machine, site, stack, web, weights
+from gateway.doctor.look import counters, files, host, hub, listeners, machine, site, stack, web, weights
 from gateway.doctor.look.programs import Docker, docker_in
 from gateway.doctor.look.site import Site
 from gateway.doctor.look.tried import tried
 from gateway.doctor.machine import Machine
+from gateway.doctor.profile import Parsers, Profile
 
 IN_A_VOLUME = Unseen("it is a volume of the stack", "docker compose exec gateway gateway doctor --before")
 IN_CONTAINERS = Unseen("the stack's containers have limits of their own", IN_A_VOLUME.mend)
@@ -120,7 +120,7 @@ def _profile(wishes: Wishes, at: Site, log: EngineLog | Unseen) -> Profile | Uns
 
 def _before(evidence: Evidence, looked: Machine, wishes: Wishes, at: Site, docker: Docker) -> Evidence:
     disk = tried("the disk", lambda: weights.disk(evidence, at, docker, wishes.sizes))
-    asked = tried("the hub", lambda: weights.hub(disk, at))
+    asked = tried("the hub", lambda: hub.look(disk, at))
     model_hub, ahead = (asked, None) if isinstance(asked, Unseen) else asked
     return replace(
         evidence,
@@ -129,7 +129,7 @@ def _before(evidence: Evidence, looked: Machine, wishes: Wishes, at: Site, docke
         ports=tried("/proc/net", lambda: _ports(evidence, at)),
         disk=disk,
         hub=model_hub,
-        clock=tried("timedatectl", lambda: host.clock(ahead, weights.endpoint(at.environ))),
+        clock=tried("timedatectl", lambda: host.clock(ahead, hub.endpoint(at.environ))),
         limits=IN_CONTAINERS if at.kind == "box" else tried("the limits", host.limits),
         secrets=tried("secrets/", lambda: files.secrets(at.folder, at.environ)),
         data_dir=IN_A_VOLUME
@@ -141,16 +141,15 @@ def _before(evidence: Evidence, looked: Machine, wishes: Wishes, at: Site, docke
 def _image_cuda(compose: Compose | Unseen, docker: Docker) -> tuple[int, ...] | Unseen:
     if isinstance(compose, Unseen):
         return compose
-    service = compose.services.get(stack.ENGINE)
+    service = compose.services.get(vllm.SERVICE)
     return stack.image_cuda(docker, service.image) if service else Unseen("the stack has no engine")
 
 
 def _data_dir(evidence: Evidence, wishes: Wishes, at: Site) -> Path:
     if wishes.data_dir:
         return wishes.data_dir
-    configuration = evidence.configuration
-    if isinstance(configuration, Configuration) and configuration.settings:
-        return at.folder / configuration.settings.data_dir
+    if evidence.settings:
+        return at.folder / evidence.settings.data_dir
     return at.folder / (at.environ.get("GATEWAY_DATA_DIR") or "data")
 
 
@@ -186,7 +185,7 @@ def _wanted(evidence: Evidence, at: Site) -> Mapping[str, int]:
         return {name: int(port) for name, port in said.items() if port.isdigit()}
     if at.ports:
         return {f"port of {name}": port for name, port in at.ports.items()}
-    settings = evidence.configuration.settings if isinstance(evidence.configuration, Configuration) else None
+    settings = evidence.settings
     if settings is None:
         return {"GATEWAY_PORT": 8080, "GATEWAY_OPS_PORT": 8081}
     return {"GATEWAY_PORT": settings.port, "GATEWAY_OPS_PORT": settings.ops_port}
@@ -231,8 +230,8 @@ def _running(evidence: Evidence, wishes: Wishes, at: Site, docker: Docker) -> Ev
 
 def _engine_environment(compose: Compose | Unseen, urls: Sequence[str]) -> Mapping[str, str] | Unseen:
     """What vLLM was told by variables: in the stack's files, or by its process on this machine."""
-    if isinstance(compose, Compose) and stack.ENGINE in compose.services:
-        return compose.services[stack.ENGINE].environment
+    if isinstance(compose, Compose) and vllm.SERVICE in compose.services:
+        return compose.services[vllm.SERVICE].environment
     for url in map(urlsplit, urls):
         here = url.hostname in {"127.0.0.1", "localhost", "::1"}
         if here and url.port and (found := listeners.environment(url.port, "VLLM_")) is not None:
@@ -252,7 +251,7 @@ def _ops(evidence: Evidence, at: Site) -> str:
         return site.OPS_OF_BOX
     if "ops" in at.ports:
         return f"http://127.0.0.1:{at.ports['ops']}"
-    settings = evidence.configuration.settings if isinstance(evidence.configuration, Configuration) else None
+    settings = evidence.settings
     host_name, port = (settings.ops_host, settings.ops_port) if settings else ("127.0.0.1", 8081)
     shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host_name, host_name)  # noqa: S104 nobody listens by this
     return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
@@ -261,7 +260,7 @@ def _ops(evidence: Evidence, at: Site) -> str:
 def _engines(evidence: Evidence, wishes: Wishes) -> tuple[str, ...]:
     if wishes.engines:
         return tuple(url.rstrip("/").removesuffix("/v1") for url in wishes.engines)
-    settings = evidence.configuration.settings if isinstance(evidence.configuration, Configuration) else None
+    settings = evidence.settings
     if settings is None:
         return ()
     named = [url for model in settings.models for url in model.engines] or [settings.upstream_url or ""]
@@ -269,7 +268,7 @@ def _engines(evidence: Evidence, wishes: Wishes) -> tuple[str, ...]:
 
 
 def _to_engine(evidence: Evidence, at: Site) -> web.Fetch:
-    settings = evidence.configuration.settings if isinstance(evidence.configuration, Configuration) else None
+    settings = evidence.settings
     key = settings.upstream_api_key.get_secret_value() if settings and settings.upstream_api_key else ""
     key = key or at.environ.get("GATEWAY_UPSTREAM_API_KEY", "")
     headers = {"authorization": f"Bearer {key}"} if key else None

@@ -1,32 +1,27 @@
 """The host: memory, processes on the GPU, limits, clock, disks, by /proc and programs with a time-out."""
 
 import csv
-import re
 import resource
 import shutil
 from pathlib import Path
 
 from gateway.doctor.evidence import Clock, Holder, Limits, Memory
 from gateway.doctor.finding import Unseen
+from gateway.doctor.look import meminfo
 from gateway.doctor.look.programs import ABSENT, run
 
-MEMINFO = Path("/proc/meminfo")
 MOUNTS = Path("/proc/mounts")
 CGROUPS = Path("/sys/fs/cgroup")
 HELD = ["nvidia-smi", "--query-compute-apps=pid,process_name,used_memory", "--format=csv,noheader,nounits"]
 
 
-def memory(file: Path = MEMINFO) -> Memory | Unseen:
+def memory(file: Path = meminfo.FILE) -> Memory | Unseen:
     """The system's memory."""
-    try:
-        text = file.read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return Unseen("this system has no /proc/meminfo")
-    kib = {name: int(count) for name, count in re.findall(r"^(\w+):\s+(\d+)", text, re.MULTILINE)}
-    if not kib.get("MemTotal"):
-        return Unseen("/proc/meminfo does not say how much memory there is")
+    told = meminfo.read(file)
+    if isinstance(told, Unseen):
+        return told
     names = ("MemTotal", "MemAvailable", "Cached", "SwapTotal", "SwapFree")
-    return Memory(*(kib.get(name, 0) // 1024 for name in names))
+    return Memory(*(told.get(name, 0) for name in names))
 
 
 def holders() -> tuple[Holder, ...] | Unseen:

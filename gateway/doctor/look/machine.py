@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from gateway.doctor.finding import Unseen
+from gateway.doctor.look import meminfo
 from gateway.doctor.look.programs import ABSENT, SECONDS, Docker, document, run
 from gateway.doctor.machine import Gpu, Machine, version
 
-MEMORY = Path("/proc/meminfo")
 QUERY = "--query-gpu=name,memory.total,memory.used,driver_version"
 TOOLKIT = ("nvidia-container-runtime-hook", "nvidia-ctk", "nvidia-container-runtime")
 
@@ -24,7 +25,8 @@ def look(docker: Docker) -> Machine:
     info = document(told.out) if told and not told.code else {}
     compose = docker("compose", "version", "--short", seconds=SECONDS)
     gpus, trouble = _gpus()
-    total, available = _memory(MEMORY)
+    memory = meminfo.read()
+    figures = {} if isinstance(memory, Unseen) else memory
     return Machine(
         docker_trouble="" if running else server.err.strip() or server.last_line,
         engine=version(server.out) if running else (),
@@ -34,8 +36,8 @@ def look(docker: Docker) -> Machine:
         gpu_in_docker=_toolkit(info),
         gpu_trouble=trouble,
         gpus=gpus,
-        memory=total,
-        available=available,
+        memory=figures.get("MemTotal", 0),
+        available=figures.get("MemAvailable", 0),
         cuda=cuda(run(["nvidia-smi"]).out) if gpus else (),
     )
 
@@ -79,13 +81,3 @@ def gpus(listed: str) -> tuple[Gpu, ...]:
 def _number(text: str) -> int | None:
     # A GB10 says [N/A]: its memory is the system's.
     return int(float(text)) if re.fullmatch(r"\d{1,12}(\.\d+)?", text.strip()) else None
-
-
-def _memory(file: Path) -> tuple[int, int]:
-    """Total and available memory in MiB; zeros where the system does not say."""
-    try:
-        text = file.read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return 0, 0
-    found = dict(re.findall(r"^(MemTotal|MemAvailable):\s+(\d+) kB", text, re.MULTILINE))
-    return int(found.get("MemTotal", 0)) // 1024, int(found.get("MemAvailable", 0)) // 1024

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from gateway.doctor import vllm
 from gateway.doctor.evidence import Compose, Container, Published, Service
 from gateway.doctor.finding import Unseen
 from gateway.doctor.look.programs import SILENT, Docker, document
 from gateway.doctor.machine import version
 
 LABEL = "com.docker.compose"
-ENGINE = "vllm"
 CDI, ALL = "nvidia.com/gpu=", "all"
 MOST_CARDS = 64  # more are in no machine
 NO_CARDS = Unseen("the stack's files do not say which cards the engine gets", "docker compose config")
@@ -159,11 +159,11 @@ def volume(docker: Docker, name: str) -> Path | Unseen | None:
 
 def engine_has(docker: Docker, folder: str) -> bool | Unseen:
     """Whether the running engine's container has a folder."""
-    done = docker("compose", "exec", "-T", ENGINE, "test", "-d", folder)
+    done = docker("compose", "exec", "-T", vllm.SERVICE, "test", "-d", folder)
     return done.code == 0 if done.code in {0, 1} else Unseen(f"docker compose exec fails ({done.last_line})")
 
 
 def log(docker: Docker, lines: int = 5000) -> str | Unseen:
     """The engine's last lines."""
-    done = docker("compose", "logs", "--no-color", "--no-log-prefix", "--tail", str(lines), ENGINE)
+    done = docker("compose", "logs", "--no-color", "--no-log-prefix", "--tail", str(lines), vllm.SERVICE)
     return Unseen(f"docker compose logs fails ({done.last_line})") if done.code else done.out

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TypeVar
 
+from gateway.doctor import failure
 from gateway.doctor.finding import Unseen
 
 T = TypeVar("T")
@@ -13,4 +14,4 @@ def tried(what: str, look: Callable[[], T]) -> T | Unseen:
     try:
         return look()
     except Exception as error:  # noqa: BLE001
-        return Unseen(f"{what} could not be read ({type(error).__name__})")
+        return Unseen(f"{what} could not be read ({failure.told(error)})")

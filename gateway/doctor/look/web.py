@@ -43,6 +43,8 @@ def direct(
     """Asks from here, past any proxy of the environment unless that is the way out."""
 
     def fetch(url: str) -> Answer | Unseen:
+        if not all(map(_may_be_sent, (headers or {}).values())):  # httpx would quote it in its error
+            return Unseen(f"{url} cannot be asked: the key for it has characters that no header may have")
         try:
             asking = httpx.Client(
                 headers=headers, timeout=seconds, trust_env=by_proxy, verify=_trust(url, ca_file)
@@ -53,6 +55,10 @@ def direct(
             return Unseen(f"{url} does not answer ({reason_of(error)})")
 
     return fetch
+
+
+def _may_be_sent(value: str) -> bool:
+    return value.isascii() and value.isprintable() and value == value.strip()
 
 
 def _text(answer: httpx.Response, seconds: float) -> str:

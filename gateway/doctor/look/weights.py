@@ -1,19 +1,19 @@
-"""The engine's weights: whether they lie in a folder, a cache or the stack's volume; what the hub says."""
+"""The engine's weights: whether they lie in a folder, a cache or the stack's volume."""
 
 import shlex
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
-from gateway.doctor.evidence import Compose, Disk, Evidence, Hub
+from gateway.doctor import vllm
+from gateway.doctor.evidence import Compose, Disk, Evidence
 from gateway.doctor.finding import Unseen
-from gateway.doctor.look import counters, files, host, stack, web
+from gateway.doctor.look import host, stack
+from gateway.doctor.look.hub import is_folder
 from gateway.doctor.look.programs import Docker
 from gateway.doctor.look.site import Site
 from gateway.doctor.look.tried import tried
 
-HUB = "https://huggingface.co"
-HUB_SECONDS = 4.0
 MOUNTED = PurePosixPath("/weights")  # what compose.yaml makes of WEIGHTS_DIR
 NO_PROFILE = Unseen("no profile is named", "gateway doctor --profile FILE")
 
@@ -24,7 +24,7 @@ def disk(evidence: Evidence, at: Site, docker: Docker, sizes: Callable[[str], in
         return NO_PROFILE
     known = tried("the catalogue", lambda: sizes(model))
     known = None if isinstance(known, Unseen) else known
-    local = counters.is_folder(model) or (at.kind != "box" and Path(model).is_dir())
+    local = is_folder(model) or (at.kind != "box" and Path(model).is_dir())
     if at.kind != "box":
         return _on_host(model, at, known, local=local)
     compose, own = evidence.compose, at.variables.get("WEIGHTS_DIR")
@@ -47,7 +47,7 @@ def disk(evidence: Evidence, at: Site, docker: Docker, sizes: Callable[[str], in
 
 
 def _has_image(compose: Compose, docker: Docker) -> bool:
-    service = compose.services.get(stack.ENGINE)
+    service = compose.services.get(vllm.SERVICE)
     return stack.has_image(docker, service.image if service else "")
 
 
@@ -71,7 +71,7 @@ def _closed(model: str) -> str:
 
 def _below(root: Path, model: str) -> Path:
     """Where a model lies in the folder of the weights: a folder of its own, or the hub's cache."""
-    if counters.is_folder(model):
+    if is_folder(model):
         return root / PurePosixPath(model).relative_to(MOUNTED) if not _closed(model) else Path(model)
     return root / "hub" / f"models--{model.replace('/', '--')}" / "snapshots"
 
@@ -90,7 +90,7 @@ def _in_container(model: str, evidence: Evidence, docker: Docker, own: Path | No
         found = _is_there(_below(lies, model))
         if isinstance(found, bool):
             return found
-    if _engine_runs(evidence):
+    if _has_running_engine(evidence):
         found = stack.engine_has(docker, str(_below(Path(MOUNTED), model)))
         if isinstance(found, bool):
             return found
@@ -98,9 +98,9 @@ def _in_container(model: str, evidence: Evidence, docker: Docker, own: Path | No
     return Unseen(f"whether {model} lies in the volume {name} cannot be seen by this user", mend)
 
 
-def _engine_runs(evidence: Evidence) -> bool:
+def _has_running_engine(evidence: Evidence) -> bool:
     held = () if isinstance(evidence.containers, Unseen) else evidence.containers
-    return any(one.service == stack.ENGINE and one.state == "running" for one in held)
+    return any(one.service == vllm.SERVICE and one.state == "running" for one in held)
 
 
 def _is_there(folder: Path) -> bool | Unseen:
@@ -112,26 +112,3 @@ def _is_there(folder: Path) -> bool | Unseen:
         return Unseen(
             f"{folder} cannot be looked at ({error.strerror})", f"sudo ls {shlex.quote(str(folder))}"
         )
-
-
-def hub(disk: Disk | Unseen, at: Site) -> tuple[Hub | Unseen, float | None]:
-    """What the hub says of the model, if it may have to be fetched, and how far this clock is ahead of it."""
-    if isinstance(disk, Unseen):
-        return disk, None
-    token = at.environ.get("HF_TOKEN") or files.line(at.folder / files.FOLDER_OF_SECRETS / "hf-token")
-    if disk.local or disk.there is True:
-        return Hub(disk.model, None, bool(token), 0, there=disk.there, local=disk.local), None
-    found, ahead = counters.hub(
-        endpoint(at.environ).rstrip("/"),
-        disk.model,
-        token,
-        web.direct(seconds=HUB_SECONDS, by_proxy=True),
-        web.direct({"authorization": f"Bearer {token}"}, seconds=HUB_SECONDS, by_proxy=True),
-        there=disk.there,
-    )
-    return found, ahead
-
-
-def endpoint(environ: Mapping[str, str]) -> str:
-    """The hub that is asked."""
-    return environ.get("HF_ENDPOINT") or HUB

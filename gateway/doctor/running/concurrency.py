@@ -1,12 +1,14 @@
 """How many requests run at once, by the engine's own steps: one step makes one token for each that runs."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from gateway.doctor.before import cards
-from gateway.doctor.before.profile import small_cache
-from gateway.doctor.evidence import Compose, Engine, Profile, Scrape, Watched
-from gateway.doctor.finding import NOT_ASKED, Finding, Severity, Unseen, seen
+from gateway.doctor import kv_cache, spread
+from gateway.doctor.evidence import Compose, Engine, Scrape, Watched
+from gateway.doctor.exposition import Exposition
+from gateway.doctor.finding import NOT_ASKED, Finding, NotLookedError, Severity, Unseen, seen
 from gateway.doctor.machine import Machine
+from gateway.doctor.profile import Profile
 
 FEW_STEPS, FEW_REQUESTS = 200, 10
 ALONE = 1.05  # tokens a step
@@ -66,6 +68,23 @@ def _severity(scrape: Scrape) -> Severity:
     return "warning" if working else "hint"
 
 
+@dataclass(frozen=True)
+class _Load:
+    """The most that ran and waited, now or within a day, and how full the cache was; `limit` may run at once.
+
+    Each of the engine's ranks runs `max-num-seqs`, and the counters are those of all.
+    """
+
+    limit: int
+    ranks: int
+    running: float
+    waiting: float
+    cache: float
+
+    def __str__(self) -> str:
+        return f"{self.running:.0f} of {self.limit} run, {self.waiting:.0f} wait, cache {self.cache:.0%} full"
+
+
 def room(
     engine: Engine,
     profile: Profile | Unseen,
@@ -75,31 +94,43 @@ def room(
 ) -> Iterator[Finding]:
     """Whether `max-num-seqs` and the KV cache fit each other: either may be full while the other is not."""
     check, scrape, chosen = "batch-room", seen(engine.scrape), seen(profile)
-    seqs = chosen.number("max-num-seqs")
-    if seqs is None:
-        seen(Unseen("max-num-seqs is not known", "gateway doctor --profile FILE"))
-    ranks = cards.replicas(chosen)  # each runs max-num-seqs
-    last, limit = scrape.last, int(seqs or 0) * ranks
-    most = None if isinstance(watched, Unseen) else watched
-    running = max(last.sum("vllm:num_requests_running"), (most.most_running or 0) if most else 0)
-    waiting = max(last.sum("vllm:num_requests_waiting"), (most.most_waiting or 0) if most else 0)
-    cache = max(last.highest("vllm:kv_cache_usage_perc"), (most.fullest_cache or 0) if most else 0)
-    evidence = f"{running:.0f} of {limit} run, {waiting:.0f} wait, cache {cache:.0%} full"
-    if waiting and cache >= FULL and running < limit:
+    load = _load(scrape.last, chosen, watched)
+    if load.waiting and load.cache >= FULL and load.running < load.limit:
         title = "The KV cache is full before max-num-seqs is reached"
-        small = small_cache(chosen, machine, compose)
-        mend = (
-            f"max-num-seqs: {max(1, int(running) // ranks)} and {_inflight(max(1, int(running)))}, or more "
-            f"cache: {f'kv-cache-dtype: {small}, ' if small else ''}a shorter max-model-len "
-            f"(in {chosen.place})"
-        )
-        yield Finding(check, "hint", title, evidence, mend)
-    elif waiting and running >= limit and cache < HALF_EMPTY:
+        mend = _more_cache(load, chosen, kv_cache.half(chosen, machine, compose))
+        yield Finding(check, "hint", title, str(load), mend)
+    elif load.waiting and load.running >= load.limit and load.cache < HALF_EMPTY:
         title = "Requests wait while the KV cache is half empty: max-num-seqs is the limit"
-        mend = f"max-num-seqs: {limit // ranks * 2} (in {chosen.place}) and {_inflight(limit * 2)}"
-        yield Finding(check, "warning", title, evidence, mend)
+        more = load.limit // load.ranks * 2
+        mend = f"max-num-seqs: {more} (in {chosen.place}) and {_inflight(load.limit * 2)}"
+        yield Finding(check, "warning", title, str(load), mend)
     else:
-        yield Finding(check, "ok", "max-num-seqs and the KV cache fit each other", evidence)
+        yield Finding(check, "ok", "max-num-seqs and the KV cache fit each other", str(load))
+
+
+def _load(last: Exposition, profile: Profile, watched: Watched | Unseen) -> _Load:
+    """Raises NotLookedError where it is not known how many may run."""
+    seqs = profile.number("max-num-seqs")
+    if seqs is None:
+        raise NotLookedError(Unseen("max-num-seqs is not known", "gateway doctor --profile FILE"))
+    ranks = spread.replicas(profile)
+    day = None if isinstance(watched, Unseen) else watched
+    return _Load(
+        limit=int(seqs) * ranks,
+        ranks=ranks,
+        running=max(last.sum("vllm:num_requests_running"), (day.most_running or 0) if day else 0),
+        waiting=max(last.sum("vllm:num_requests_waiting"), (day.most_waiting or 0) if day else 0),
+        cache=max(last.highest("vllm:kv_cache_usage_perc"), (day.fullest_cache or 0) if day else 0),
+    )
+
+
+def _more_cache(load: _Load, profile: Profile, small: str) -> str:
+    fit = max(1, int(load.running))
+    smaller = f"kv-cache-dtype: {small}, " if small else ""
+    return (
+        f"max-num-seqs: {max(1, fit // load.ranks)} and {_inflight(fit)}, or more "
+        f"cache: {smaller}a shorter max-model-len (in {profile.place})"
+    )
 
 
 def _inflight(calls: int) -> str:
@@ -120,7 +151,7 @@ def preemptions(engine: Engine, profile: Profile | Unseen) -> Iterator[Finding]:
         less, fewer = "a smaller max-num-seqs", "a smaller max_inflight in gateway.toml"
         if seqs and not isinstance(profile, Unseen):
             each = max(1, int(seqs * 3 / 4))
-            less, fewer = f"max-num-seqs: {each}", _inflight(each * cards.replicas(profile))
+            less, fewer = f"max-num-seqs: {each}", _inflight(each * spread.replicas(profile))
         title = "Running requests are thrown out of the KV cache and computed again"
         mend = f"{less} and {fewer}, or a shorter max-model-len"
         yield Finding(check, "warning", title, evidence, mend)

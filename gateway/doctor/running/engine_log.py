@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from gateway.doctor.evidence import EngineLog, Profile
+from gateway.doctor.evidence import EngineLog
 from gateway.doctor.finding import Finding, Unseen
+from gateway.doctor.profile import Profile
 from gateway.doctor.running.messages import MESSAGES, Message
 
 START = "non-default args:"  # entrypoints/serve/utils/api_utils.py: once a start

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
-from gateway.doctor.evidence import Engine, Profile
+from gateway.doctor.evidence import Engine
 from gateway.doctor.exposition import Exposition
 from gateway.doctor.finding import Finding, Unseen, seen
+from gateway.doctor.profile import Profile
 
 SLOW_SECONDS = 1.0
 MOST = 0.5

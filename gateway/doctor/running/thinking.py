@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gateway.doctor.evidence import Configuration, Scrape
+from gateway.doctor.exposition import Exposition
 from gateway.doctor.finding import Finding
 from gateway.settings import Model
 
@@ -23,7 +24,7 @@ def thinking(gateway: Scrape, configuration: Configuration) -> Iterator[Finding]
             continue
         found = True
         title = f"{model.id}: callers switch thinking on, {thought / written:.0%} of its tokens are thoughts"
-        evidence = f"{thought:.0f} of {written:.0f} completion tokens{_by_key(last.by, model)}"
+        evidence = f"{thought:.0f} of {written:.0f} completion tokens{_by_key(last, model)}"
         mend = (
             "[models.force] chat_template_kwargs = { enable_thinking = false } in gateway.toml, then reload"
         )
@@ -42,7 +43,7 @@ def _off(defaults: Mapping[str, Any]) -> bool:
     )
 
 
-def _by_key(by: Any, model: Model) -> str:
-    keys = by("gateway_tokens_total", "key", model=model.id, kind="reasoning")
+def _by_key(last: Exposition, model: Model) -> str:
+    keys = last.by("gateway_tokens_total", "key", model=model.id, kind="reasoning")
     worst = max(keys, key=lambda key: keys[key], default="")
     return f", most by key {worst}" if worst else ""
