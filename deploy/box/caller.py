@@ -16,10 +16,10 @@ import httpx
 
 from deploy.box import site
 from deploy.box.places import Places
+from deploy.local import question
 
 LOOPBACK = "127.0.0.1"
 ANSWER_SECONDS = 180.0
-QUESTION = "What is the capital of France? Answer in one sentence."
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,9 @@ def _roots(at: Door) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=str(at.bundle) if at.bundle.exists() else None)
 
 
-def question(at: Door, key: str) -> httpx.Response:
+def ask(at: Door, key: str) -> httpx.Response:
     """The answer to one short chat call. Raises httpx.TransportError if there is none."""
-    body = {"model": "default", "messages": [{"role": "user", "content": QUESTION}], "max_tokens": 16}
-    return call(at, "/v1/chat/completions", key=key, body=body, seconds=ANSWER_SECONDS)
+    return call(at, "/v1/chat/completions", key=key, body=question.body(), seconds=ANSWER_SECONDS)
 
 
 def line(at: Door, places: Places, environ: Mapping[str, str] = os.environ) -> str:
@@ -88,11 +87,10 @@ def line(at: Door, places: Places, environ: Mapping[str, str] = os.environ) -> s
         environ.get(name) for name in ("https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY")
     ):
         options.append(f"--noproxy {shlex.quote(host)}")
-    body = f'{{"model": "default", "messages": [{{"role": "user", "content": "{QUESTION}"}}]}}'
     return (
         f"curl {' '.join([*options, f'{at.base_url}/chat/completions'])} "
         f'-H "Authorization: Bearer $(cat {secrets}/{places.first_key.name})" '
-        f"-H 'Content-Type: application/json' -d '{body}'"
+        f"-H 'Content-Type: application/json' -d '{question.pasted()}'"
     )
 
 

@@ -11,9 +11,10 @@ from deploy.box import caller, containers, docker, keyring, machine, own_profile
 from deploy.box.own_profile import Files
 from deploy.box.places import Places
 from deploy.box.watch import log_lines
-from deploy.local import locks, planned
+from deploy.local import locks, planned, question, way_back
 from deploy.local.problem import Problem
 from deploy.local.progress import console
+from deploy.local.way_back import Change
 from gateway.planner.plan import Plan
 from gateway.planner.units import gb
 
@@ -111,7 +112,7 @@ def _start(places: Places, found: Mapping[str, str], before: Files) -> None:
         if Files.named(now) != before:
             _return(places, found, trouble)
         raise
-    print(f"{_title(now)} serves now, to callers of `default` too. {_answer(places, now)}")
+    print(f"{_title(now)} serves now, to callers of `default` too. {_said(places, now)}")
     if Files.named(now) != before:
         print(f"make model BACK=1 returns to {_title(found)}.")
 
@@ -120,43 +121,29 @@ def _title(found: Mapping[str, str]) -> str:
     return found["PROFILE_FILE"].removeprefix("./")
 
 
-def _answer(places: Places, found: Mapping[str, str]) -> str:
-    """The first line of an answer, as callers get it."""
+def _said(places: Places, found: Mapping[str, str]) -> str:
+    """What it answers, as callers get it."""
     try:
-        answer = caller.question(caller.door(places, found), keyring.first(places))
+        answer = caller.ask(caller.door(places, found), keyring.first(places))
     except (httpx.HTTPError, OSError) as error:
         return f"(no answer to show: {error})"
     if answer.status_code != 200:
         return f"(no answer to show: status {answer.status_code})"
-    message = answer.json()["choices"][0]["message"]
-    said = (message.get("content") or message.get("reasoning") or "").strip() or "(nothing)"
-    return f"Asked for the capital of France it says: {said.splitlines()[0]}"
+    return question.told(answer.json())
 
 
 def _return(places: Places, found: Mapping[str, str], trouble: BaseException) -> None:
     """The model before, again, whatever went wrong. Raises Problem with that, if it is the model's."""
-    now, known = variables.load(places), isinstance(trouble, Problem | httpx.HTTPError | OSError)
-    died = planned.why_it_died("\n".join(log_lines(places, "vllm", LOG_LINES))) if known else []
-    said = [line for line in planned.said(trouble).splitlines() if "`make logs" not in line]
-    failed = "did not come up" if known else f"was not waited for ({planned.said(trouble)})"
-    console().print(
-        f"[red]✗[/red] {escape(f'{_title(now)} {failed}. Going back to {_title(found)} …')} (Ctrl-C now "
-        "would leave it half done: then make up.)"
+    name = _title(variables.load(places))
+    more = (
+        f"\n  `.venv/bin/gateway doctor --before --profile {name}` says more. Edit that file, then the same "
+        "command again."
     )
-    backs = Files.named(found, "BACK_").variables("BACK_")
-    why = "\n  - ".join([*said, *died])
-    try:
+
+    def restart() -> None:
+        backs = Files.named(found, "BACK_").variables("BACK_")
         variables.change(places, {**Files.named(found).variables(), **backs})
         stack.start(places, variables.load(places))
-    except (Problem, httpx.HTTPError, OSError) as second:
-        raise Problem(
-            f"neither {_title(now)} nor, again, {_title(found)} came up. The new one: {why}\nThe old one: "
-            f"{planned.said(second)}"
-        ) from trouble
-    if not known:
-        console().print(f"  {escape(_title(found))} serves again.")
-        return
-    raise Problem(
-        f"{_title(now)} did not come up, and {_title(found)} serves again. {why}\n  `.venv/bin/gateway "
-        f"doctor --before --profile {_title(now)}` says more. Edit that file, then the same command again."
-    ) from trouble
+
+    change = Change(name, _title(found), "make up", more)
+    way_back.take(change, trouble, lambda: "\n".join(log_lines(places, "vllm", LOG_LINES)), restart)

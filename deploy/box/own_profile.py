@@ -14,7 +14,7 @@ import yaml
 from deploy.box import profiles
 from deploy.box.machine import Machine
 from deploy.box.places import Places
-from deploy.local import model_block
+from deploy.local import model_block, whole_file
 from deploy.local.problem import Problem
 from gateway.doctor.look import programs
 from gateway.doctor.machine import Gpu
@@ -22,10 +22,10 @@ from gateway.planner import catalogue, hardware, profile, shipped
 from gateway.planner.hardware import Hardware
 from gateway.planner.plan import Options, Plan, served_name
 from gateway.planner.problem import PlanProblem
+from gateway.planner.profile import ENGINE_URL
 from gateway.planner.source import Model
 from gateway.planner.units import GIB
 
-ENGINE_URL = "http://vllm:8000"
 MIB = 2**20
 MEMORY_LIMIT = re.compile(r"(?m)^\s*mem_limit:\s*(\d+)g")
 # Of the 3.0 GB that vLLM's CPU build was seen to take with SmolLM2: all but weights and cache.
@@ -129,7 +129,8 @@ def provide(places: Places, plan: Plan, found: Mapping[str, str]) -> tuple[Files
             file = places.checkout / path
             if not file.exists():
                 written.append(file)
-                _write(file, text)
+                file.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+                whole_file.replace(file, text, mode=whole_file.PUBLIC)
     except BaseException:
         # Half a profile would be taken as it is the next time.
         for file in written:
@@ -179,17 +180,6 @@ def _read(text: str) -> dict[str, object]:
     return found if isinstance(found, dict) else {}
 
 
-def _write(file: Path, text: str) -> None:
-    file.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    beside = file.with_name(f".{file.name}.new")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        beside.chmod(0o644)  # read by users of containers
-        beside.replace(file)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
 def _gateway(places: Places, plan: Plan, name: str, found: Mapping[str, str]) -> str:
     """The gateway's file: as planned, or an operator's own with the planned model in the place of its own."""
     planned = profile.gateway_file(plan, name)
@@ -199,9 +189,4 @@ def _gateway(places: Places, plan: Plan, name: str, found: Mapping[str, str]) ->
         return planned
     text = before.read_text(encoding="utf-8")
     block = model_block.adapted(model_block.of_engine(planned, ENGINE_URL), text, ENGINE_URL)
-    return model_block.put(text, ENGINE_URL, block, most_tokens=most_tokens(plan))
-
-
-def most_tokens(plan: Plan) -> int:
-    """The largest `default_max_tokens` that leaves half of the context to the prompt."""
-    return max(1, plan.cache.engine.max_model_len // 2)
+    return model_block.put(text, ENGINE_URL, block, most_tokens=profile.most_tokens(plan))

@@ -21,7 +21,7 @@ from deploy.box import (
 )
 from deploy.box.archive import Content
 from deploy.box.places import Places
-from deploy.local import session
+from deploy.local import session, whole_file
 from deploy.local.places import Places as LocalPlaces
 from deploy.local.problem import Problem
 from deploy.local.progress import console, step
@@ -106,7 +106,7 @@ def _put_checkout(places: Places, saved: Path) -> None:
     if not found:
         text = (saved / ".env").read_text(encoding="utf-8")
         text = re.sub(r"^SECRETS_GID=.*$", f"SECRETS_GID={group}", text, flags=re.MULTILINE)
-        secret_files.write(places.env_file, text, secret_files.PRIVATE, group)
+        whole_file.replace(places.env_file, text, mode=whole_file.PRIVATE, group=group)
     elif differing := _differing(found, saved / ".env"):
         console().print(f"  .env stays as it is here; the backup's differs in {', '.join(differing)}.")
     secret_files.make_folder(places)
@@ -117,7 +117,7 @@ def _put_checkout(places: Places, saved: Path) -> None:
             if not target.exists():
                 target.write_bytes(file.read_bytes())
         elif file.name not in KEPT_HERE or not target.exists():
-            secret_files.write(target, file.read_bytes(), _mode(file.name), group)
+            whole_file.replace(target, file.read_bytes(), mode=_mode(file.name), group=group)
 
 
 def _differing(found: dict[str, str], other: Path) -> list[str]:
@@ -130,8 +130,8 @@ def _differing(found: dict[str, str], other: Path) -> list[str]:
 
 def _mode(name: str) -> int:
     if name in secret_files.PUBLIC:
-        return 0o644
-    return secret_files.PRIVATE if name == "first-key" else secret_files.FOR_CONTAINERS
+        return whole_file.PUBLIC
+    return whole_file.PRIVATE if name == "first-key" else secret_files.FOR_CONTAINERS
 
 
 def _put_volumes(places: Places, content: Content) -> None:

@@ -13,12 +13,11 @@ from pathlib import Path
 from deploy.alertmanager import configuration, receivers
 from deploy.box.places import Places
 from deploy.box.variables import group as named_group
-from deploy.local import authority
+from deploy.local import authority, whole_file
 from deploy.local.problem import Problem
 from deploy.local.progress import console
 
 FOR_CONTAINERS = 0o640
-PRIVATE = 0o600
 REQUIRED = ("admin-token", "grafana-password")
 ONE_LINE = (*REQUIRED, "hf-token", "alert-url", "smtp-password")
 PUBLIC = ("ca.crt", "ca-bundle.pem")
@@ -44,7 +43,7 @@ def ensure(places: Places, variables: Mapping[str, str], alert_url: str, environ
         made |= _alerts(places, alert_url, environ)
     for name, text in made.items():
         if not (places.secrets / name).exists():
-            write(places.secrets / name, text, FOR_CONTAINERS, group)
+            whole_file.replace(places.secrets / name, text, mode=FOR_CONTAINERS, group=group)
 
 
 def make_folder(places: Places) -> None:
@@ -66,18 +65,6 @@ def _alerts(places: Places, alert_url: str, environ: Mapping[str, str]) -> dict[
         return {"alert-url": configuration.address(url), ALERTS: configuration.render(url, smtp)}
     except receivers.BadAlertUrl as error:
         raise Problem(str(error)) from error
-
-
-def write(file: Path, content: str | bytes, mode: int, group: int) -> None:
-    """Writes a new file, whole and with its mode from the first moment under its name."""
-    beside = file.with_name(f".{file.name}.new")
-    beside.unlink(missing_ok=True)
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
-    with os.fdopen(descriptor, "wb") as opened:
-        opened.write(content.encode() if isinstance(content, str) else content)
-        os.fchown(descriptor, -1, group)
-        os.fchmod(descriptor, mode)
-    beside.rename(file)
 
 
 def uses_open_webui(variables: Mapping[str, str]) -> bool:

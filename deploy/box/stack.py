@@ -38,7 +38,6 @@ GATEWAY_SECONDS = 120.0
 CERTIFICATE_SECONDS = 240.0
 POLL_SECONDS = 1.0
 DRAIN_SECONDS = 30
-NETWORK = 75
 
 
 def up(places: Places, asked_profile: str = "") -> None:
@@ -178,7 +177,7 @@ def answers(places: Places, found: Mapping[str, str]) -> None:
 
 def _asked(at: Door, key: str) -> tuple[int, str]:
     try:
-        answer = caller.question(at, key)
+        answer = caller.ask(at, key)
     except httpx.TransportError as error:
         return 0, f"{error}."
     return answer.status_code, f"{answer.status_code} {answer.text[:200]}."

@@ -3,10 +3,10 @@
 import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 
 from deploy.box.places import Places
+from deploy.local import whole_file
 from deploy.local.problem import Problem
 
 PROJECT = "vllm-gateway"
@@ -77,13 +77,7 @@ def write(places: Places, variables: Mapping[str, str]) -> None:
     for name in [name for name in MEANING if name in variables]:
         text += f"\n# {MEANING[name]}\n" if MEANING[name] else ""
         text += f"{name}={quoted(variables[name])}\n"
-    beside = places.env_file.with_name(".env.new")
-    beside.unlink(missing_ok=True)
-    _write_privately(beside, text)
-    try:
-        os.link(beside, places.env_file)
-    finally:
-        beside.unlink()
+    whole_file.create(places.env_file, text, mode=whole_file.PRIVATE)
 
 
 def change(places: Places, changes: Mapping[str, str]) -> None:
@@ -99,16 +93,7 @@ def change(places: Places, changes: Mapping[str, str]) -> None:
         text, known = re.subn(pattern, line.replace("\\", r"\\"), text)
         if not known and value:
             text = text.rstrip("\n") + (f"\n\n# {MEANING[name]}" if MEANING[name] else "") + f"\n{line}\n"
-    beside = file.with_name(".env.new")
-    beside.unlink(missing_ok=True)
-    _write_privately(beside, text)
-    beside.replace(file)
-
-
-def _write_privately(file: Path, text: str) -> None:
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
-        opened.write(text)
+    whole_file.replace(file, text, mode=whole_file.PRIVATE)
 
 
 def group(variables: Mapping[str, str]) -> int:

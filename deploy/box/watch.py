@@ -32,7 +32,7 @@ class Watch:
         deadline = time.monotonic() + seconds
         while waiting := self._not_well(wanted):
             if time.monotonic() > deadline:
-                raise Problem(self._told(waiting[0], f"is not well after {seconds / 60:.0f} minutes"))
+                raise self._failed(waiting[0], f"is not well after {seconds / 60:.0f} minutes")
             progress.note(f"{', '.join(waiting)}: {self._last_line(waiting[-1])}")
             time.sleep(POLL_SECONDS)
 
@@ -48,13 +48,14 @@ class Watch:
         if one.state in ENDED or one.state == "restarting" or one.restarts > known:
             # One that was started again has no exit code any more.
             code = "" if one.running else f" (exit code {one.exit_code})"
-            raise Problem(self._told(one.service, f"ended while starting{code}"))
+            raise self._failed(one.service, f"ended while starting{code}")
         if one.health == "unhealthy":
-            raise Problem(self._told(one.service, "is unhealthy"))
+            raise self._failed(one.service, "is unhealthy")
 
-    def _told(self, service: str, what: str) -> str:
+    def _failed(self, service: str, what: str) -> Problem:
         lines = log_lines(self._places, service, LOG_LINES)
-        return "\n    ".join([f"{service} {what}. Its last lines:", *lines, MEND.format(service=service)])
+        told = "\n    ".join([f"{service} {what}. Its last lines:", *lines])
+        return Problem(told, MEND.format(service=service))
 
     def _last_line(self, service: str) -> str:
         return "".join(log_lines(self._places, service, 1))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import certifi
 
+from deploy.local import whole_file
 from deploy.local.places import Places
 
 ROOT = "pki/authorities/local/root.crt"
@@ -31,13 +32,6 @@ def system_roots(environ: Mapping[str, str] = os.environ, usual: Iterable[str] |
 def export(places: Places, roots: Path) -> None:
     """Writes `data/ca.crt` and `data/ca-bundle.pem`. Raises FileNotFoundError before Caddy made its root."""
     own = (places.caddy_storage / ROOT).read_text(encoding="ascii")
-    _replace(places.ca_certificate, own)
+    whole_file.replace(places.ca_certificate, own, mode=whole_file.PUBLIC)
     others = roots.read_text(encoding="utf-8", errors="replace").rstrip("\n")
-    _replace(places.ca_bundle, f"{others}\n\n{own}")
-
-
-def _replace(file: Path, text: str) -> None:
-    # Renamed into place: a program that reads the bundle meanwhile sees the old one or the new one, whole.
-    beside = file.with_name(f".{file.name}.new")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(file)
+    whole_file.replace(places.ca_bundle, f"{others}\n\n{own}", mode=whole_file.PUBLIC)

@@ -1,10 +1,11 @@
 """Which model the local engine serves: its own, unless `make model` chose another; and the one before."""
 
 import json
+import stat
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from deploy.local import model_block
+from deploy.local import model_block, whole_file
 from deploy.local.engine import ServedModel
 from deploy.local.problem import Problem
 
@@ -71,9 +72,8 @@ def _chosen(found: dict[str, object]) -> Chosen:
 
 def save(file: Path, now: Chosen, before: Chosen) -> None:
     """Writes both, in one step."""
-    beside = file.with_name(f".{file.name}.new")
-    beside.write_text(json.dumps({"now": asdict(now), "before": asdict(before)}, indent=1), encoding="utf-8")
-    beside.replace(file)
+    text = json.dumps({"now": asdict(now), "before": asdict(before)}, indent=1)
+    whole_file.replace(file, text, mode=whole_file.PRIVATE)
 
 
 def served(chosen: Chosen) -> ServedModel | None:
@@ -95,10 +95,7 @@ def name_in(file: Path, chosen: Chosen, port: int) -> None:
         return
     block = model_block.adapted(chosen.block, text, url)
     text = model_block.put(text, url, block, most_tokens=chosen.most_tokens)
-    beside = file.with_name(f".{file.name}.new")
-    beside.write_text(text, encoding="utf-8")
-    beside.chmod(file.stat().st_mode & 0o777)
-    beside.replace(file)
+    whole_file.replace(file, text, mode=stat.S_IMODE(file.stat().st_mode))
 
 
 def address(port: int) -> str:

@@ -32,6 +32,10 @@ IDLE_SECONDS = 120
 SHUTDOWN_SECONDS = 10
 
 
+# A plan for it counts on them.
+MAX_NUM_SEQS = 32
+
+
 @dataclass(frozen=True)
 class ServedModel:
     """A folder of weights, tokenizer and chat template, and the id that it is served under."""
@@ -120,7 +124,7 @@ def arguments(model: ServedModel, port: int, extra: Sequence[str] = ()) -> list[
         *("-m", "vllm.entrypoints.openai.api_server"),
         *("--model", str(model.folder), "--served-model-name", model.id),
         *("--host", "127.0.0.1", "--port", str(port)),
-        *("--max-num-seqs", "32"),
+        *("--max-num-seqs", str(MAX_NUM_SEQS)),
         "--enforce-eager",
         # Without a parser vLLM refuses every call with tools; the profiles have this one for such models.
         *("--enable-auto-tool-choice", "--tool-call-parser", "hermes"),

@@ -5,7 +5,7 @@ import os
 import subprocess
 import time
 
-from deploy.local import probe
+from deploy.local import probe, whole_file
 from deploy.local.places import Places
 from deploy.local.ports import Ports
 from deploy.local.problem import Problem
@@ -37,16 +37,8 @@ def _make(places: Places) -> None:
     )
     if done.returncode:
         raise Problem(f"The first key could not be made: {(done.stderr or done.stdout).strip()}")
-    _write_privately(places, json.loads(done.stdout)["key"])
-
-
-def _write_privately(places: Places, key: str) -> None:
-    beside = places.data / ".first-key.new"
-    beside.unlink(missing_ok=True)
-    # Private from the first moment, and whole from the first moment under its own name.
-    beside.touch(mode=0o600)
-    beside.write_text(key + "\n", encoding="ascii")
-    beside.rename(places.first_key)
+    key = json.loads(done.stdout)["key"]
+    whole_file.replace(places.first_key, f"{key}\n", mode=whole_file.PRIVATE)
 
 
 def read(places: Places) -> str:

@@ -11,7 +11,6 @@ from deploy.local import (
     chosen_model,
     engine,
     engines,
-    hub,
     locks,
     model_block,
     models,
@@ -25,20 +24,20 @@ from deploy.local.chosen_model import BUILT_IN, Chosen
 from deploy.local.places import Places
 from deploy.local.problem import Problem
 from deploy.local.progress import console
-from gateway.planner import hardware, profile
+from gateway.planner import catalogue, hardware, profile
+from gateway.planner.hardware import Hardware
 from gateway.planner.plan import Options, Plan
 from gateway.planner.source import Model
 from gateway.planner.units import GIB, gb
 
-SEQS = 32
 # Of the machine's memory: gateway, Caddy and the operator have the rest.
 MEMORY_SHARE = 0.8
 SPARE_BYTES = 1_000_000_000
 # What of a plan the local engine is told: the rest is as all its models are served.
 PASSED_ON = ("max-model-len", "language-model-only", "reasoning-parser", "tool-call-parser")
-# As a profile names its engine.
-PLANNED_URL = "http://vllm:8000"
 CACHE = "VLLM_CPU_KVCACHE_SPACE"
+# Where an operator puts the token of the hub.
+KEPT_IN = "HF_TOKEN"
 
 
 def change(places: Places, wanted: str, *, back: bool, environ: Mapping[str, str] = os.environ) -> None:
@@ -88,14 +87,19 @@ def _planned(wanted: str, environ: Mapping[str, str], *, hub_too: bool = True) -
     if wanted.strip().lower() in {BUILT_IN.id, models.HUB_REPOSITORY.lower()}:
         return BUILT_IN
     token = environ.get("HF_TOKEN", "")
-    model = planned.find(wanted, token, "HF_TOKEN", environ)
-    options = Options(kv_cache_bytes=_cache_bytes(environ), max_num_seqs=SEQS)
-    machine = replace(hardware.find("cpu"), utilization=MEMORY_SHARE)
-    plan = planned.fitting(model, machine, options)
+    model = planned.find(wanted, token, KEPT_IN, environ)
+    options = Options(kv_cache_bytes=_cache_bytes(environ), max_num_seqs=engine.MAX_NUM_SEQS)
+    plan = planned.fitting(model, _machine(), options)
     _tell(plan)
     if not hub_too and not Path(model.repository).is_dir():
         raise _llamacpp_alone()
     return _of_plan(plan, _folder(model, token, environ))
+
+
+def _machine() -> Hardware:
+    """What the engine may take of this machine, as one that has no more."""
+    whole = hardware.find("cpu")
+    return replace(whole, memory_bytes=int(whole.memory_bytes * MEMORY_SHARE), utilization=1.0)
 
 
 def _cache_bytes(environ: Mapping[str, str]) -> int:
@@ -119,7 +123,9 @@ def _tell(plan: Plan) -> None:
 def _folder(model: Model, token: str, environ: Mapping[str, str]) -> Path:
     if Path(model.repository).is_dir():
         return Path(model.repository).resolve()
-    hub.check(model.repository, token, environ)
+    if catalogue.find(model.name):
+        # Of any other the hub was asked for the plan.
+        planned.check(model, token, KEPT_IN, environ)
     engine.install()
     return models.of_hub(model.repository, model.weights.bytes + SPARE_BYTES)
 
@@ -133,10 +139,8 @@ def _of_plan(plan: Plan, folder: Path) -> Chosen:
         for word in ([f"--{name}"] if values[name] is True else [f"--{name}", str(values[name])])
     ]
     served = str(values["served-model-name"])
-    text = profile.gateway_file(plan, "local")
-    most = max(1, plan.cache.engine.max_model_len // 2)
-    block = model_block.of_engine(text, PLANNED_URL)
-    return Chosen(served, str(folder), tuple(flags), block, most)
+    block = model_block.of_engine(profile.gateway_file(plan, "local"), profile.ENGINE_URL)
+    return Chosen(served, str(folder), tuple(flags), block, profile.most_tokens(plan))
 
 
 def _own_settings(places: Places) -> None:

@@ -1,7 +1,6 @@
 """The MODEL of `make model`, planned before anything is changed: is it known, does it fit, what would fit."""
 
 import difflib
-import errno
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -9,20 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from deploy.local.problem import Problem
-from gateway.doctor.evidence import EngineLog
-from gateway.doctor.finding import Unseen
-from gateway.doctor.running import engine_log
-from gateway.planner import catalogue, plan, source
+from gateway.planner import catalogue, plan, report, source
 from gateway.planner.hardware import Hardware
 from gateway.planner.plan import Options, Plan
 from gateway.planner.problem import PlanProblem
-from gateway.planner.source import Model
-from gateway.planner.units import gib
+from gateway.planner.source import Mends, Model
 
 EXAMPLE = "MODEL=qwen3-8b-awq, MODEL=Qwen/Qwen3-8B-AWQ or MODEL=/a/folder/with/config.json"
 # How many others are named, of those that would do.
 NAMED = 5
-SHORTEST_TOKENS = 2048
 ALIAS = "default"
 # Kinds of weights that vLLM's CPU build reads, of those that are known by name.
 ON_CPU = frozenset({"none", "int4"})
@@ -42,12 +36,25 @@ def find(name: str, token: str, kept_in: str, environ: Mapping[str, str] = os.en
         said = f"Did you mean {', '.join(near)}? " if near else ""
         raise Problem(f"{name} is no folder, no hub id (owner/name) and not known by name. {said}{_all()}")
     try:
-        model = source.find(str(folder), environ={**environ, "HF_TOKEN": token})
+        mends = Mends(token=_mend_of_token(kept_in))
+        model = source.find(str(folder), environ={**environ, "HF_TOKEN": token}, mends=mends)
     except PlanProblem as problem:
-        said = str(problem).replace("set HF_TOKEN", f"put a token that may read it into {kept_in}")
-        raise Problem(f"{said} Nothing was changed.") from problem
+        raise Problem(f"{problem} Nothing was changed.") from problem
     _check_name(model)
     return model
+
+
+def check(model: Model, token: str, kept_in: str, environ: Mapping[str, str]) -> None:
+    """Returns if the hub gives the files of a model. Raises Problem otherwise, as `find` does."""
+    mends = Mends(_mend_of_token(kept_in), "a folder that holds the model")
+    try:
+        source.check(model.repository, {**environ, "HF_TOKEN": token}, mends)
+    except PlanProblem as problem:
+        raise Problem(f"{problem} Nothing was changed.") from problem
+
+
+def _mend_of_token(kept_in: str) -> str:
+    return f"put a token that may read it into {kept_in}"
 
 
 def _path(name: str) -> Path:
@@ -82,13 +89,13 @@ def _all() -> str:
 def fitting(model: Model, hardware: Hardware, options: Options) -> Plan:
     """The plan of a model that fits. Raises Problem otherwise, which says why, and what would fit."""
     made = _longest(model, hardware, options)
-    if _fits(made):
+    if made.fits:
         return made
     others = sorted(_others(hardware, options), key=lambda one: -one.model.weights.bytes)
     named = ", ".join(one.model.name for one in others[:NAMED])
     would = f"These would, the largest first: {named}." if named else "Nothing that is known by name would."
     raise Problem(
-        f"{model.name} does not fit on {hardware.title}: {_why_not(made)} {would} Nothing was changed."
+        f"{model.name} does not fit on {hardware.title}: {report.why_not(made)} {would} Nothing was changed."
     )
 
 
@@ -97,19 +104,11 @@ def _longest(model: Model, hardware: Hardware, options: Options) -> Plan:
     try:
         made = plan.make(model, hardware, options)
         longest = made.cache.longest
-        if options.kv_cache_bytes and not made.cache.starts and longest >= SHORTEST_TOKENS:
+        if options.kv_cache_bytes and not made.cache.starts and longest >= plan.SHORTEST_TOKENS:
             made = plan.make(model, hardware, replace(options, max_model_len=1 << longest.bit_length() - 1))
     except PlanProblem as problem:
         raise Problem(f"{problem} Nothing was changed.") from problem
     return made
-
-
-def _fits(made: Plan) -> bool:
-    """Of a CPU the planner says whether memory holds it; the share that is taken of it has to, too."""
-    divided = made.memory
-    if divided is None or made.options.kv_cache_bytes is None:
-        return made.fits
-    return made.fits and divided.left_bytes >= made.cache.bytes
 
 
 def _others(hardware: Hardware, options: Options) -> list[Plan]:
@@ -121,39 +120,4 @@ def _others(hardware: Hardware, options: Options) -> list[Plan]:
         # One that vLLM refuses with these options is none that would do, and no reason to say less.
         with suppress(Problem):
             found.append(_longest(model, hardware, options))
-    return [one for one in found if _fits(one)]
-
-
-def _why_not(made: Plan) -> str:
-    divided = made.memory
-    if divided is not None and divided.weights_bytes > divided.requested_bytes:
-        return (
-            f"its weights take {gib(divided.weights_bytes)}, and the engine gets "
-            f"{gib(divided.requested_bytes)} of {gib(divided.total_bytes)}."
-        )
-    if divided is not None and not made.cache.starts:
-        return (
-            f"beside {gib(divided.weights_bytes)} of weights {gib(made.cache.bytes)} are left for the KV "
-            "cache, which does not hold one request."
-        )
-    return f"{gib(made.cache.bytes)} of KV cache are more than is left beside its weights."
-
-
-def why_it_died(log: str) -> list[str]:
-    """What `gateway doctor` makes of an engine's last words: one line with its mend for each known error."""
-    found = engine_log.findings(EngineLog("its log", log), Unseen("it was not asked for"))
-    return [f"{one.title}: {one.mend}" for one in found if one.severity == "error"]
-
-
-def said(trouble: BaseException) -> str:
-    """What went wrong with a change of models, in one sentence at least."""
-    match trouble:
-        case KeyboardInterrupt():
-            return "interrupted"
-        case OSError(errno=errno.ENOSPC):
-            where = f" ({trouble.filename})" if trouble.filename else ""
-            return f"The disk is full{where}: free some space."
-        case Problem():
-            return str(trouble)
-        case _:
-            return f"{type(trouble).__name__}: {trouble}."
+    return [one for one in found if one.fits]

@@ -18,8 +18,10 @@ from deploy.local import (
     ports,
     preflight,
     probe,
+    question,
     services,
     supervision,
+    whole_file,
 )
 from deploy.local.engine import ServedModel
 from deploy.local.engines import Engine
@@ -34,7 +36,6 @@ OTHERS_START_SECONDS = 60.0
 # The gateway's own default of `server.drain_seconds`.
 DRAIN_SECONDS = 30
 DATA_BYTES = 200_000_000
-PROMPT = "What is the capital of France? Answer in one sentence."
 
 
 def up(places: Places) -> None:
@@ -123,10 +124,7 @@ def _key_accepted(places: Places, at: Ports) -> bool:
 
 
 def _write_base_url(places: Places, at: Ports) -> None:
-    beside = places.data / ".base-url.new"
-    beside.write_text(at.base_url + "\n", encoding="ascii")
-    beside.chmod(0o644)
-    beside.replace(places.base_url)
+    whole_file.replace(places.base_url, f"{at.base_url}\n", mode=whole_file.PUBLIC)
 
 
 def prepare_folders(places: Places) -> None:
@@ -194,12 +192,11 @@ def invitation(places: Places, at: Ports, model: ServedModel, *, with_call: bool
 
 
 def _call(places: Places, at: Ports) -> str:
-    body = f'{{"model": "default", "messages": [{{"role": "user", "content": "{PROMPT}"}}]}}'
     data = places.data.relative_to(places.checkout)
     return (
         f"curl {_past_proxies()}--cacert {data / places.ca_bundle.name} {at.base_url}/chat/completions "
         f'-H "Authorization: Bearer $(cat {data / places.first_key.name})" '
-        f"-H 'Content-Type: application/json' -d '{body}'"
+        f"-H 'Content-Type: application/json' -d '{question.pasted()}'"
     )
 
 

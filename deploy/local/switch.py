@@ -18,12 +18,13 @@ from deploy.local import (
     engines,
     first_key,
     model_block,
-    planned,
     ports,
     probe,
+    question,
     services,
     stack,
     supervision,
+    way_back,
 )
 from deploy.local.chosen_model import Chosen
 from deploy.local.engines import Engine
@@ -31,8 +32,9 @@ from deploy.local.places import Places
 from deploy.local.ports import Ports
 from deploy.local.problem import Problem
 from deploy.local.processes import tail
-from deploy.local.progress import console, step
+from deploy.local.progress import step
 from deploy.local.watch import Watch
+from deploy.local.way_back import Change
 
 RELOAD_SECONDS = 30.0
 ANSWER_SECONDS = 180.0
@@ -60,10 +62,7 @@ def to(places: Places, name: engines.Name, target: Chosen, before: Chosen) -> No
     finally:
         for copy in kept.values():
             copy.unlink(missing_ok=True)
-    print(
-        f"{target.id} serves now, to callers of `default` too. Asked for the capital of France it says: "
-        f"{answer}"
-    )
+    print(f"{target.id} serves now, to callers of `default` too. {answer}")
     if chosen_model.before(places.model) != target:
         print(f"{chosen_model.BACK} returns to {before.id}.")
 
@@ -103,7 +102,7 @@ def _write(
                 shutil.copy2(file, copy)
         _name_everywhere(places, engine, target, before, at, kept)
     except OSError as error:
-        raise Problem(f"{planned.said(error)} Nothing was changed, and {before.id} serves on.") from error
+        raise Problem(f"{way_back.said(error)} Nothing was changed, and {before.id} serves on.") from error
 
 
 def _name_everywhere(
@@ -126,24 +125,15 @@ def _return(
     trouble: BaseException,
 ) -> None:  # fmt: skip
     """The model before, again, whatever went wrong. Raises Problem with that, if it is the model's."""
-    known = isinstance(trouble, Problem | httpx.HTTPError | OSError)
-    died = planned.why_it_died("\n".join(tail(supervision.log_file(places, "engine"), LOG_LINES)))
-    why = "\n  - ".join([planned.said(trouble), *(died if known else [])])
-    failed = "did not come up" if known else f"was not waited for ({planned.said(trouble)})"
-    console().print(
-        f"[red]✗[/red] {escape(f'{target.id} {failed}. Going back to {before.id} …')} (Ctrl-C now would "
-        "leave it half done: then make down, make up.)"
-    )
-    try:
+
+    def log() -> str:
+        return "\n".join(tail(supervision.log_file(places, "engine"), LOG_LINES))
+
+    def restart() -> None:
         _put_back(kept)
         _restart(places, before, at)
-    except (Problem, httpx.HTTPError, OSError) as second:
-        raise Problem(
-            f"neither it nor, again, {before.id} came up. {why}\n{before.id}: {planned.said(second)}"
-        ) from second
-    if known:
-        raise Problem(f"{target.id} did not come up, and {before.id} serves again. {why}") from trouble
-    console().print(f"  {escape(before.id)} serves again.")
+
+    way_back.take(Change(target.id, before.id, "make down, make up"), trouble, log, restart)
 
 
 def _restart(places: Places, chosen: Chosen, at: Ports) -> None:
@@ -178,23 +168,20 @@ def _key(places: Places) -> str:
 
 
 def _answer(places: Places, at: Ports) -> str:
-    """The first line of an answer, as callers get it. Raises Problem if there is none."""
-    body = {"model": "default", "messages": [{"role": "user", "content": stack.PROMPT}], "max_tokens": 32}
+    """What it answers, as callers get it. Raises Problem if it does not."""
     key = _key(places)
     try:
         answer = httpx.post(
             f"http://127.0.0.1:{at.gateway}/v1/chat/completions",
             headers={"Authorization": f"Bearer {key}"} if key else {},
-            json=body, timeout=ANSWER_SECONDS, trust_env=False,
+            json=question.body(), timeout=ANSWER_SECONDS, trust_env=False,
         )  # fmt: skip
     except httpx.TimeoutException as error:
         raise Problem(f"It starts, and does not answer within {ANSWER_SECONDS:.0f} s.") from error
     except httpx.HTTPError as error:
         raise Problem(f"It starts, and does not answer ({error}).") from error
     if answer.status_code == 401:
-        return "(the first key is not accepted any more, so it was not asked)"
+        return "(The first key is not accepted any more, so it was not asked.)"
     if answer.status_code != 200:
         raise Problem(f"It starts, and does not answer: {answer.status_code} {answer.text[:300]}")
-    message = answer.json()["choices"][0]["message"]
-    said = (message.get("content") or message.get("reasoning") or "").strip() or "(nothing)"
-    return repr(said.splitlines()[0])[1:-1]
+    return question.told(answer.json())

@@ -29,7 +29,8 @@ class Watch:
             self._check()
             if time.monotonic() > deadline:
                 raise Problem(
-                    f"{progress.title} took over {seconds:.0f} s. `make logs` says why; then make up again."
+                    f"{progress.title} took over {seconds:.0f} s.",
+                    "`make logs` says why; then make up again.",
                 )
             progress.note("".join(self._tail("engine", 1)))
             time.sleep(POLL_SECONDS)

@@ -40,7 +40,9 @@ def _proxy() -> str:
         if kind in ("http", "https", "all") and separator and scheme.lower() not in _PROXY_SCHEMES:
             return _spelled(f"{kind}_proxy")
     named = [name for name in map(_spelled, ("https_proxy", "http_proxy", "all_proxy")) if name in os.environ]
-    return " or ".join(named) or "the system's setting"
+    # Hosts past the proxy are read with it, and one that is no address ends it as well.
+    past = _spelled("no_proxy")
+    return " or ".join(named) or (past if past in os.environ else "the system's setting")
 
 
 def _spelled(name: str) -> str:

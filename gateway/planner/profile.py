@@ -16,6 +16,8 @@ from gateway.planner.texts import printable, quoted
 from gateway.planner.units import GIB, share
 
 WIDTH = 113
+# As compose.yaml names the engine.
+ENGINE_URL = "http://vllm:8000"
 _TITLES = {"capacity": "Capacity", "special": "Model and hardware", "everywhere": "The same in every profile"}
 _PLAIN = re.compile(r"[A-Za-z/][\w./-]*|[0-9]+(?:\.[0-9]+){3}", re.ASCII)
 _FIGURES = (
@@ -69,7 +71,7 @@ def gateway_file(plan: Plan, name: str, of: Shipped | None = None) -> str:
         "[[models]]",
         f"id = {quoted(served)}",
         'aliases = ["default"]',
-        'engines = ["http://vllm:8000"]',
+        f'engines = ["{ENGINE_URL}"]',
         _beside(f"max_inflight = {plan.max_inflight}", _inflight_reason(plan)),
     ]
     if said["defaults"]:
@@ -84,12 +86,17 @@ def gateway_file(plan: Plan, name: str, of: Shipped | None = None) -> str:
 def _cap(plan: Plan, said: Mapping[str, Any]) -> tuple[int, str]:
     """The gateway's `default_max_tokens`, half of the context at most, and its reason."""
     cap, reason = said["default_max_tokens"], str(said["default_max_tokens_reason"])
-    half = max(1, plan.cache.engine.max_model_len // 2)
+    half = most_tokens(plan)
     if cap > half:
         return half, "for a caller who sets no limit: half of the context"
     if "max-model-len" in plan.options.said:
         reason = reason.split(":")[0]  # what part of the context it is was said of another length
     return cap, reason
+
+
+def most_tokens(plan: Plan) -> int:
+    """The largest `default_max_tokens` that leaves half of the context to the prompt."""
+    return max(1, plan.cache.engine.max_model_len // 2)
 
 
 def _parts(all_flags: list[Flag]) -> Iterator[tuple[str, list[str]]]:

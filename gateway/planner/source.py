@@ -4,7 +4,8 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,23 @@ class Model:
     weights: Weights
 
 
-def find(name: str, *, drafts: bool = False, environ: Mapping[str, str] = os.environ) -> Model:
+@dataclass(frozen=True, slots=True)
+class Mends:
+    """What an operator can do where a hub gives nothing, in the words of the command that asked it."""
+
+    token: str = "set HF_TOKEN"  # noqa: S105  what to do, no token
+    instead: str = (
+        "a folder that has its config.json, or a model of the catalogue (gateway plan --table --hardware "
+        "spark lists it)"
+    )
+
+
+_MENDS = Mends()
+
+
+def find(
+    name: str, *, drafts: bool = False, environ: Mapping[str, str] = os.environ, mends: Mends = _MENDS
+) -> Model:
     """The model of that name: a folder with config.json, a catalogue name, or a hub id.
 
     With `drafts`, the weights of its own draft head count. Raises PlanProblem, which says what is missing.
@@ -57,7 +74,13 @@ def find(name: str, *, drafts: bool = False, environ: Mapping[str, str] = os.env
             f"{shown!r} is no folder, no hub id (as in Qwen/Qwen3-8B-AWQ) and not in the catalogue: "
             f"{', '.join(catalogue.names())}."
         )
-    return _of_hub(name, drafts=drafts, environ=environ)
+    return _of_hub(name, environ, mends, drafts=drafts)
+
+
+def check(repository: str, environ: Mapping[str, str], mends: Mends) -> None:
+    """Returns if a hub gives the files of a model. Raises PlanProblem: out of reach, gated, not there."""
+    with _asking(repository, environ, mends) as client:
+        _json(client, "config.json", repository, mends)
 
 
 def _is(kind: Callable[[int], bool], path: Path) -> bool:
@@ -126,29 +149,35 @@ def _all_texts(values: Iterable[Any]) -> bool:
     return all(isinstance(value, str) for value in values)
 
 
-def _of_hub(name: str, *, drafts: bool, environ: Mapping[str, str]) -> Model:
+def _of_hub(name: str, environ: Mapping[str, str], mends: Mends, *, drafts: bool) -> Model:
+    with _asking(name, environ, mends) as client:
+        values = _json(client, "config.json", name, mends)
+        beside = _beside(client, name) if config.wants_beside(values) else None
+        shape = config.read(values, f"{name}/config.json", beside=beside)
+        tensors = _tensors(client, name)
+    if tensors is None:
+        return Model(name, name, shape, weights.estimate(shape))
+    source = f"the headers of its safetensors files at {client.base_url.host}"
+    return Model(name, name, shape, weights.measured(shape, tensors, source, drafts=drafts))
+
+
+@contextmanager
+def _asking(name: str, environ: Mapping[str, str], mends: Mends) -> Iterator[httpx.Client]:
+    """A client for the files of a model. Raises PlanProblem for what the hub refuses, and if it is away."""
     endpoint = (environ.get("HF_ENDPOINT") or HUB).rstrip("/")
     try:
         hub = httpx.URL(endpoint).host or endpoint  # without a password that may stand in it
         with hub_client.connect(f"{endpoint}/{name}/resolve/main/", _headers(environ)) as client:
-            values = _json(client, "config.json", name)
-            beside = _beside(client, name) if config.wants_beside(values) else None
-            shape = config.read(values, f"{name}/config.json", beside=beside)
-            tensors = _tensors(client, name)
+            yield client
     except httpx.HTTPStatusError as error:
-        raise PlanProblem(f"{name}: {hub} answers {_said(error.response.status_code)}") from error
+        raise PlanProblem(f"{name}: {hub} answers {_said(error.response.status_code, mends)}") from error
     except httpx.InvalidURL as error:
         raise PlanProblem(f"HF_ENDPOINT is no address ({error}): as in {HUB}.") from error
     except httpx.HTTPError as error:
         raise PlanProblem(
-            f"{name}: {hub} does not answer ({type(error).__name__}). Without a network name a folder "
-            "that has its config.json, or a model of the catalogue (gateway plan --table --hardware "
-            "spark lists it); another hub is named by HF_ENDPOINT."
+            f"{name}: {hub} does not answer ({type(error).__name__}). Without a network name "
+            f"{mends.instead}; another hub is named by HF_ENDPOINT."
         ) from error
-    if tensors is None:
-        return Model(name, name, shape, weights.estimate(shape))
-    source = f"the headers of its safetensors files at {hub}"
-    return Model(name, name, shape, weights.measured(shape, tensors, source, drafts=drafts))
 
 
 def _beside(client: httpx.Client, name: str) -> Fields | None:
@@ -166,12 +195,12 @@ def _headers(environ: Mapping[str, str]) -> dict[str, str]:
     return {"authorization": f"Bearer {token}"} if token else {}
 
 
-def _said(status: int) -> str:
+def _said(status: int, mends: Mends) -> str:
     if status == 429:
-        return "429, too many requests: wait some minutes, or set HF_TOKEN."
+        return f"429, too many requests: wait some minutes, or {mends.token}."
     if status in (401, 403):
-        return f"{status}: accept the model's terms on the hub and set HF_TOKEN."
-    return f"{status}: try again later, or name a folder that has the model's config.json."
+        return f"{status}: accept the model's terms on the hub and {mends.token}."
+    return f"{status}: try again later, or name {mends.instead}."
 
 
 def _tensors(client: httpx.Client, name: str) -> dict[str, int] | None:
@@ -214,10 +243,11 @@ def _get(
         return httpx.Response(answer.status_code, content=bytes(body[:limit]), request=answer.request)
 
 
-def _json(client: httpx.Client, file: str, name: str) -> dict[str, Any]:
+def _json(client: httpx.Client, file: str, name: str, mends: Mends) -> dict[str, Any]:
     answer = _get(client, file)
     if answer.status_code in (401, 403):
-        raise PlanProblem(f"{name} is gated or does not exist: accept its terms on the hub and set HF_TOKEN.")
+        page = f"{client.base_url.netloc.decode()}/{name}"
+        raise PlanProblem(f"{name} is gated or does not exist: accept its terms at {page} and {mends.token}.")
     if answer.status_code == 404:
         raise PlanProblem(f"{name} has no {file} on the hub: is the id right?")
     return _object(answer, f"{name}/{file}")

@@ -195,3 +195,8 @@ class Box:
     def up(self, **environ: str) -> subprocess.CompletedProcess[str]:
         """`make up`."""
         return self.command("up", **environ)
+
+
+def clean(box: Box, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """`make clean`, with Python's standard library alone."""
+    return box.run(["-S", "-m", "deploy.box.clean", *arguments], {})

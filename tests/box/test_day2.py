@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from deploy.box import caller
-from tests.box.boxes import SERVICES, Box
+from tests.box.boxes import SERVICES, Box, clean
 from tests.running import Gateway
 
 
@@ -147,11 +147,6 @@ def test_not_set_up(box: Box) -> None:
 def test_env_counts(running: Box) -> None:
     """A variable of the shell does not override .env, of which an operator would not know."""
     assert running.command("status", HTTPS_PORT="1", GATEWAY_PORT="1").stdout.count("127.0.0.1:1/") == 0
-
-
-def clean(box: Box, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """`make clean`, with Python's standard library alone."""
-    return box.run(["-S", "-m", "deploy.box.clean", *arguments], {})
 
 
 def test_clean_says_and_asks(box: Box) -> None:

@@ -1,37 +1,8 @@
 """`make model` and the hub: one that does not let in, one that is out of reach."""
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-
 from tests.box.boxes import Box
-
-OWN = "deploy/profiles/own"
-
-
-@contextmanager
-def hub(status: int) -> Iterator[tuple[str, list[str]]]:
-    """A hub that answers all with a status, and what tokens it was shown."""
-    tokens: list[str] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            tokens.append(self.headers.get("authorization", ""))
-            self.send_response(status)
-            self.send_header("content-length", "0")
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            """Nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}", tokens
-    server.shutdown()
-    thread.join()
-    server.server_close()
+from tests.box.planned import OWN
+from tests.hubs import hub
 
 
 def test_gated(running: Box) -> None:

@@ -12,9 +12,7 @@ from gateway.doctor.machine import Gpu, Machine
 from gateway.planner.units import GIB
 from gateway.settings import load
 from tests.box.boxes import Box
-from tests.box.test_model import AWQ, CONFIG, OWN, SHIPPED, calls, changed, profile, still
-
-__all__ = ["still"]
+from tests.box.planned import AWQ, CONFIG, OWN, SHIPPED, calls, changed, profile
 
 
 def folders(box: Box, *names: str) -> list[str]:

@@ -1,10 +1,15 @@
-"""One Caddy for the tests of this folder, and an upstream for each test."""
+"""For the tests of this folder: one Caddy and an upstream for each, checkouts, a model."""
 
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 
+from tests.box.boxes import Box
+from tests.box.planned import CONFIG
 from tests.local.caddies import Caddy
+from tests.local.checkouts import UP_SECONDS, Checkout
 from tests.local.upstream import Upstream
 
 
@@ -20,3 +25,27 @@ async def upstream(caddy: Caddy) -> AsyncIterator[Upstream]:
     """The scripted server behind that Caddy."""
     async with Upstream(caddy.ports.gateway) as server:
         yield server
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Box:
+    """A checkout in which `make` finds scripted programs alone, and no GPU."""
+    return Box(tmp_path)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a model's config, and no weights."""
+    made = tmp_path / "Tiny-Model"
+    made.mkdir()
+    (made / "config.json").write_text(json.dumps(CONFIG))
+    return made
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
+    """A fresh checkout."""
+    fresh = Checkout(tmp_path_factory.mktemp("fresh").resolve() / "checkout")
+    yield fresh
+    if fresh.processes():
+        fresh.make("down", UP_SECONDS)

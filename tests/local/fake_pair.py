@@ -38,7 +38,7 @@ class Handler(BaseHTTPRequestHandler):
             os.kill(self.tester, signal.SIGINT)
             self.rfile.read(1)
         elif self.model != "mute":
-            self._say({"choices": [{"message": {"content": "Paris"}}]})
+            self._say({"choices": [{"message": {"content": "Paris\x1b]0;mine\x07\nand more"}}]})
 
     def _say(self, answer: object) -> None:
         body = json.dumps(answer).encode()

@@ -1,22 +1,12 @@
 """`make up` with llama.cpp: the same line answers, and so do all other targets. For `make test-long`."""
 
 import tomllib
-from collections.abc import Iterator
 
 import pytest
 
-from tests.local.test_make_up import UP_SECONDS, Checkout
+from tests.local.checkouts import UP_SECONDS, Checkout
 
 pytestmark = pytest.mark.long
-
-
-@pytest.fixture(scope="module")
-def checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
-    """A fresh checkout."""
-    fresh = Checkout(tmp_path_factory.mktemp("llamacpp").resolve() / "checkout")
-    yield fresh
-    if fresh.processes():
-        fresh.make("down", UP_SECONDS)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local import chosen_model, configuration, engines, hub, models, planned
+from deploy.local import chosen_model, configuration, engines, models, planned
 from deploy.local.chosen_model import BUILT_IN, Chosen
 from deploy.local.engine import ServedModel
 from deploy.local.engines import Engine
@@ -16,24 +16,12 @@ from gateway.planner import hardware
 from gateway.planner.plan import Options
 from gateway.settings import load
 from tests.box.boxes import Box
-from tests.box.conftest import box
-from tests.box.test_model import CONFIG
-from tests.local.test_make_up import Checkout, checkout
-
-__all__ = ["box", "checkout"]
+from tests.box.planned import CONFIG
+from tests.local.checkouts import Checkout
 
 SETTINGS = (
     '[[models]]\nid = "smollm2-135m"\naliases = ["default", "mine"]\nengines = ["http://127.0.0.1:8123"]\n'
 )
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder with a model's config, and no weights."""
-    made = tmp_path / "Tiny-Model"
-    made.mkdir()
-    (made / "config.json").write_text(json.dumps(CONFIG))
-    return made
 
 
 def places(box: Box) -> Places:
@@ -67,7 +55,7 @@ def test_nothing_runs(box: Box, folder: Path) -> None:
         ({}, "name the model, as in MODEL=qwen3-8b-awq"),
         ({"BACK": "1"}, "there is no model before this one"),
         ({"MODEL": "qwen3-8b"}, "Did you mean qwen3-8b-awq"),
-        ({"MODEL": "gpt-oss-120b", "ENGINE": "llamacpp"}, "does not fit on this machine's CPU"),
+        ({"MODEL": "gpt-oss-120b", "ENGINE": "llamacpp"}, "this machine's CPU: its weights take 60.5 GiB of"),
         (
             {"MODEL": "{folder}", "ENGINE": "llamacpp"},
             "llama.cpp runs here, and it serves its own model alone",
@@ -85,8 +73,6 @@ def test_what_cannot_be(box: Box, folder: Path, wanted: dict[str, str], said: st
 
 def test_no_network(box: Box) -> None:
     """Where the hub is out of reach, that is said, and nothing has changed."""
-    with pytest.raises(Problem, match=r"is out of reach .* Nothing was changed"):
-        hub.check("acme/x", "", {"HF_ENDPOINT": "http://127.0.0.1:9"})
     done = box.command("model", MODEL="acme/x", MODE="local", HF_ENDPOINT="http://127.0.0.1:9")
     assert "does not answer (ConnectError)" in done.stderr
     assert not places(box).model.exists()

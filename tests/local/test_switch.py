@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.local import chosen_model, engine, model, planned, ports, supervision, switch
+from deploy.local import chosen_model, engine, model, ports, probe, supervision, switch
 from deploy.local.chosen_model import Chosen
 from deploy.local.places import CHECKOUT, Places
 from deploy.local.ports import Ports
@@ -18,18 +18,20 @@ from deploy.local.problem import Problem
 from deploy.local.services import Service
 from gateway.settings import load
 from tests.local import fake_pair
-from tests.local.test_model import folder
-from tests.local.test_supervision import Stack, wait_until
+from tests.local.stacks import Stack
+from tests.local.waiting import wait_until
 
-__all__ = ["folder"]
+KEY = "sk-first\n"
 
 
 class Pair:
     """An engine and a gateway that run; the engine is whatever `deploy.local.engine` installs and starts."""
 
-    def __init__(self, places: Places, models: Path) -> None:
+    def __init__(self, places: Places, models: Path, door: int) -> None:
         self.places = places
         self._models = models
+        self._door = f"http://127.0.0.1:{door}/v1/models"
+        self._first = dict(zip(self._changed, self.files, strict=True))
 
     def model(self, name: str) -> Chosen:
         """A model with a folder."""
@@ -50,14 +52,43 @@ class Pair:
     @property
     def files(self) -> list[str]:
         """What names the model."""
-        changed = (self.places.config, self.places.model, self.places.checkout / supervision.SERVICES)
         assert not list(self.places.data.rglob(".*.kept"))
-        return [file.read_text() if file.exists() else "" for file in changed]
+        return [file.read_text() if file.exists() else "" for file in self._changed]
+
+    @property
+    def _changed(self) -> tuple[Path, ...]:
+        return self.places.config, self.places.model, self.places.checkout / supervision.SERVICES
+
+    def put_back(self) -> None:
+        """Serves `old` again, with the first files and key, whatever a test has left."""
+        self.places.engine.unlink(missing_ok=True)
+        self.places.first_key.write_text(KEY)
+        for left in self.places.data.rglob(".*.kept"):
+            left.unlink()
+        for file, text in self._first.items():
+            file.write_text(text) if text else file.unlink(missing_ok=True)
+        if self.served != "old" or not self._known():
+            for name in ("gateway", "engine"):
+                supervision.stop_service(self.places, name)
+                supervision.start_service(self.places, name)
+            wait_until(self._known)
+
+    def _known(self) -> bool:
+        return b'"old"' in probe.get(self._door).body
+
+
+@pytest.fixture
+def pair(running: Pair) -> Iterator[Pair]:
+    """A pair that serves the model `old`, before each test."""
+    try:
+        yield running
+    finally:
+        running.put_back()
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    """A pair that serves the model `old`."""
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """The processes that the tests share."""
     made = tmp_path_factory.mktemp("pair")
     places = Places(made / "checkout")
     places.checkout.mkdir()
@@ -76,15 +107,15 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
             Service("engine", first, {}, stop_seconds=10, order=1),
             Service("gateway", (*asked, str(os.getpid())), {}, stop_seconds=10, order=2),
         ]
-        running = Stack(places.checkout, both)
+        stack = Stack(places.checkout, both)
         places.config.write_text(f'# mine\n[[models]]\nid = "old"\nengines = ["http://127.0.0.1:{behind}"]\n')
-        places.first_key.write_text("sk-first\n")
+        places.first_key.write_text(KEY)
         ports.save(Ports(gateway=door, ops=door, engine=behind), places.run / "ports.json")
-        running.start()
+        stack.start()
         try:
-            yield Pair(places, made / "models")
+            yield Pair(places, made / "models", door)
         finally:
-            running.stop()
+            stack.stop()
 
 
 def _free_ports() -> list[int]:
@@ -100,11 +131,16 @@ def change(pair: Pair, name: str) -> None:
 
 
 def test_another(pair: Pair, capsys: pytest.CaptureFixture[str]) -> None:
-    """The engine serves it, the gateway knows it, whatever its name holds; and the one before again."""
+    """The engine serves it, the gateway knows it, whatever its name holds; and the one before again.
+
+    Of its answer one line is shown, and in it nothing that a terminal obeys.
+    """
     name = 'na"me\\ 😀'
     change(pair, name)
     assert pair.served == name
-    assert f"{name} serves now" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert f"{name} serves now" in said
+    assert "it says: Paris\\x1b]0;mine\\x07\n" in said
     assert load(pair.places.config, {}).settings.models[0].id == name
     assert chosen_model.now(pair.places.model).id == name
     switch.to(pair.places, "vllm", pair.model("old"), pair.model(name))
@@ -146,21 +182,20 @@ def test_file_that_cannot_be_written(pair: Pair) -> None:
     before, process = pair.files, supervision.states(pair.places)["engine"].process
     in_the_way = pair.places.config.with_name(f".{pair.places.config.name}.new")
     in_the_way.mkdir()
-    with pytest.raises(Problem, match=r"IsADirectoryError: .*Nothing was changed, and old serves on"):
-        change(pair, "new")
-    in_the_way.rmdir()
+    try:
+        with pytest.raises(Problem, match=r"IsADirectoryError: .*Nothing was changed, and old serves on"):
+            change(pair, "new")
+    finally:
+        in_the_way.rmdir()
     assert pair.files == before
     assert supervision.states(pair.places)["engine"].process == process
 
 
 def test_no_first_key(pair: Pair) -> None:
     """A first key whose file was removed is no reason to stay with the old model."""
-    key = pair.places.first_key.read_text()
     pair.places.first_key.unlink()
     change(pair, "new")
     assert pair.served == "new"
-    pair.places.first_key.write_text(key)
-    switch.to(pair.places, "vllm", pair.model("old"), pair.model("new"))
 
 
 def test_gateway_that_does_not_run(pair: Pair) -> None:
@@ -170,7 +205,6 @@ def test_gateway_that_does_not_run(pair: Pair) -> None:
     with pytest.raises(Problem, match="the gateway does not run: make up starts it"):
         switch.gateway(pair.places)
     assert supervision.states(pair.places)["engine"].process == process
-    supervision.start_service(pair.places, "gateway")
 
 
 def test_llamacpp_runs(pair: Pair, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -183,12 +217,5 @@ def test_llamacpp_runs(pair: Pair, folder: Path, capsys: pytest.CaptureFixture[s
         model.change(pair.places, str(folder), back=False, environ={})
     with pytest.raises(Problem, match=r"The stack runs with llama\.cpp: make down first"):
         model.change(pair.places, "smollm2-135m", back=False, environ={"ENGINE": "vllm"})
-    pair.places.engine.unlink()
     assert supervision.states(pair.places)["engine"].process == process
     assert not pair.places.model.exists() or chosen_model.now(pair.places.model).id == "old"
-
-
-def test_full_disk() -> None:
-    """It is said as such, with the file where it is known."""
-    assert planned.said(OSError(28, "No space left on device")) == "The disk is full: free some space."
-    assert "(/a/file)" in planned.said(OSError(28, "No space left on device", "/a/file"))

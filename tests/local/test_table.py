@@ -12,7 +12,7 @@ import pytest
 
 from deploy.local import session
 from deploy.local.table import Proc, Process, Ps, Table
-from tests.local.test_supervision import wait_until
+from tests.local.waiting import wait_until
 
 MARK = b"MARK=/a folder/with spaces"
 

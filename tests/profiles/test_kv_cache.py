@@ -31,7 +31,7 @@ FIGURES = re.compile(
 @pytest.mark.parametrize(
     ("gib", "max_model_len", "element_bytes", "tokens", "concurrency"),
     [
-        (28.8, 4096, 2, 585_318, 142.9),  # the article behind this project
+        (28.8, 4096, 2, 585_318, 142.9),  # a published measurement on a DGX Spark, 2026
         (6.01, 131_072, 1, 569_878, 4.35),  # noonghunna/club-3090#652: an RTX 5090, fp8 cache
         (5.98, 131_072, 1, 567_978, 4.33),  # noonghunna/club-3090#612: the same card, another start
     ],
@@ -104,7 +104,7 @@ def test_shares_of_a_full_engine(name: str, at_once: int, tokens: int) -> None:
 
 
 def test_memory_of_the_spark() -> None:
-    """40.9 GiB are the article's 28.8 GiB and a tenth of the machine."""
+    """40.9 GiB are the 28.8 GiB of spark-batch and a tenth of the machine."""
     assert int((28.8 + (0.60 - 0.50) * 121.7) * 10) / 10 == float(figures("spark")["gib"])
 
 
