@@ -5,8 +5,8 @@ engine's own words; what only the operator can mend keeps them for the log.
 """
 
 import re
-import time
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import ceil
 from typing import Any
@@ -144,6 +144,8 @@ def _seconds(retry_after: str) -> int | None:
         return ceil(min(float(retry_after), LONGEST_RETRY_SECONDS))
     try:
         until = parsedate_to_datetime(retry_after)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
-    return ceil(until.timestamp() - time.time())
+    if until.tzinfo is None:  # of the three forms, the one without a zone is in UTC too
+        until = until.replace(tzinfo=UTC)
+    return ceil((until - datetime.now(UTC)).total_seconds())

@@ -1,6 +1,7 @@
 """A caller can tell "your prompt is too long" from "the gateway is full" from "the engine is down"."""
 
 import time
+from datetime import UTC, datetime, timedelta
 
 import orjson
 import pytest
@@ -116,11 +117,28 @@ def test_what_only_the_operator_can_mend_goes_to_the_log(body: bytes) -> None:
         (b"Wed, 21 Oct 2237 07:28:00 GMT", 120),
         (b"Wed, 21 Oct 2015 07:28:00 GMT", 1),
         (b"Wed, 99 Oct 2015 07:28:00 GMT", 5),
+        (b"Mon, 01 Jan 2027 00:00:00 +99999999999999", 5),
+        (b"Mon, 01 Jan 20270000000000 00:00:00 GMT", 5),
+        (b"Fri, 31 Dec 9999 23:59:59 -0000", 120),
     ],
 )
 def test_the_engines_wait_is_passed_on_within_what_clients_honour(value: bytes, seconds: int) -> None:
     """As a number or as a date, and never above 120 s: the SDKs give up beyond."""
     assert refusal(503, [(b"retry-after", value)], b"").retry_after == seconds
+
+
+@pytest.mark.parametrize("form", ["%a, %d %b %Y %H:%M:%S GMT", "%a %b %d %H:%M:%S %Y"])
+def test_a_date_is_in_utc_wherever_the_gateway_stands(monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    """The older form names no zone (RFC 9110, section 5.6.7)."""
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        soon = (datetime.now(UTC) + timedelta(seconds=60)).strftime(form).encode()
+        wait = refusal(503, [(b"retry-after", soon)], b"").retry_after
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert wait in range(50, 61)
 
 
 @pytest.mark.parametrize("status", [400, 422, 500])
