@@ -7,12 +7,16 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Gpu:
-    """One NVIDIA GPU; memory in MiB, None where it is the system's own (unified)."""
+    """One NVIDIA GPU; memory in MiB, None where it is the system's own (unified).
+
+    `capability` is CUDA's, (8, 6) for an RTX 3090; None where the driver does not say it.
+    """
 
     name: str
     memory: int | None
     used: int | None
     driver: tuple[int, ...]
+    capability: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)

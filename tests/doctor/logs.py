@@ -111,6 +111,34 @@ MESSAGES: dict[str, tuple[str, str, str]] = {
         "error",
         "kv-cache-dtype: auto",
     ),
+    "fp8 cache by Triton": (
+        "ValueError: FP8 KV cache is not supported by the Triton attention backend on NVIDIA GeForce RTX "
+        "3090 "
+        "(compute capability 8.6); native FP8 (fp8e4nv) requires SM89+. Re-run with --kv-cache-dtype "
+        "bfloat16.",
+        "error",
+        "int8_per_token_head",
+    ),
+    "fp8 cache by Triton on an older card": (
+        "ValueError: FP8 KV cache is not supported by the Triton attention backend on Tesla T4 (compute "
+        "capability 7.5); native FP8 (fp8e4nv) requires SM89+. Re-run with --kv-cache-dtype float16.",
+        "error",
+        "(float16 if it is auto already",
+    ),
+    "fp8 cache of MLA": (
+        "ValueError: FP8 KV cache is not supported by the Triton MLA backend on NVIDIA GeForce RTX 3090 "
+        "(compute capability 8.6); native FP8 (fp8e4nv) requires SM89+. Re-run with --kv-cache-dtype "
+        "bfloat16.",
+        "error",
+        "kv-cache-dtype: auto",
+    ),
+    "fp8 cache as it is written": (
+        "AssertionError: Triton reshape-and-cache cannot store kv_cache_dtype=fp8 on this device: an FP8 "
+        "KV cache "
+        "needs native fp8e4nv (SM89+). Use --kv-cache-dtype bfloat16 (or float16 on SM75).",
+        "error",
+        "kv-cache-dtype: auto",
+    ),
     "quantisation": (
         "ValueError: The quantization method modelopt_fp4 is not supported for the current "
         "GPU. Minimum capability: "
@@ -145,7 +173,8 @@ MESSAGES: dict[str, tuple[str, str, str]] = {
         "nvidia-ctk runtime configure",
     ),
     "gated": (
-        "Cannot access gated repo for url https://huggingface.co/meta-llama/Llama-3.3-70B-Instruct/resolve/main/x.",
+        "Cannot access gated repo for url "
+        "https://huggingface.co/meta-llama/Llama-3.3-70B-Instruct/resolve/main/x.",
         "error",
         "accept the licence",
     ),
@@ -174,6 +203,19 @@ MESSAGES: dict[str, tuple[str, str, str]] = {
     ),
     "port": ("OSError: [Errno 98] Address already in use", "error", "ss -ltnp"),
     "shared memory": ("Bus error (core dumped)", "error", "shm_size"),
+    "little shared memory": (
+        "RuntimeError: Insufficient space in /dev/shm for shared-memory allocation: 160 MiB required, 64 "
+        "MiB free.",
+        "error",
+        "shm_size",
+    ),
+    "disk": ("OSError: [Errno 28] No space left on device", "error", "docker image prune"),
+    "no length at all": (
+        "ValueError: Cannot auto-fit max_model_len: not enough GPU memory available to serve even a "
+        "single token.",
+        "error",
+        "gpu-memory-utilization (by 0.05)",
+    ),
     "kernel crash": (
         "RuntimeError: CUDA error: an illegal instruction was encountered",
         "error",

@@ -11,8 +11,11 @@ from deploy.local.problem import Problem
 from gateway.doctor.evidence import EngineLog
 from gateway.doctor.finding import NOT_ASKED, Finding
 from gateway.doctor.running import engine_log, messages
-from tests.doctor import logs
+from tests.doctor import logs, refusals
 from tests.doctor.evidence import RECORDED, only, profile, severities
+
+SOURCES = {**logs.SOURCES, **refusals.SOURCES}
+EXAMPLES = {**logs.MESSAGES, **refusals.MESSAGES}
 
 
 def read(text: str, **flags: Any) -> list[Finding]:
@@ -20,10 +23,10 @@ def read(text: str, **flags: Any) -> list[Finding]:
     return list(engine_log.findings(EngineLog("engine.log", text), profile(**flags)))
 
 
-@pytest.mark.parametrize("name", logs.MESSAGES)
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_message(name: str) -> None:
     """Found among the lines around it, once, and without what stands beside it in the log."""
-    message, severity, mend = logs.MESSAGES[name]
+    message, severity, mend = EXAMPLES[name]
     text = logs.START + logs.TRACE + message if severity != "error" else logs.start_failed(message)
     finding = only(read(text))
     assert finding.severity == severity
@@ -31,9 +34,40 @@ def test_message(name: str) -> None:
     assert "Traceback" not in finding.evidence
 
 
+def test_mla_has_no_other_half() -> None:
+    """What is advised starts."""
+    assert "int8_per_token_head" not in only(read(logs.start_failed(EXAMPLES["fp8 cache of MLA"][0]))).mend
+
+
+ECHOES = ("no such model", "a flag of one's own")
+
+
+@pytest.mark.parametrize("name", ECHOES)
+def test_what_follows_from_another_error_is_not_told(name: str) -> None:
+    """Beside a better reason, or of a start that got well."""
+    echo, better = EXAMPLES[name][0], EXAMPLES["gated"][0]
+    assert "gated" in only(read(logs.start_failed(f"{better}\n{echo}"))).title
+    well = logs.START + "".join(f"{logs.TRACE}{line}\n" for line in echo.splitlines()) + logs.READY
+    assert severities(read(well)) == ["ok"]
+
+
+def test_what_was_given_is_not_shown() -> None:
+    """A refused config is written with all its values."""
+    secret = "  Value error, no [type=value_error, input_value=ArgsKwargs((), {'hf_token': 'hf_hidden'})]"
+    finding = only(read(logs.start_failed(f"1 validation error for ModelConfig\n{secret}")))
+    assert "Value error, no" in finding.evidence
+    assert "hidden" not in finding.evidence
+
+
+def test_a_longer_context_that_was_allowed() -> None:
+    """vLLM warns in the same words where the operator insisted."""
+    warned = EXAMPLES["longer than the model"][0].splitlines()[1].replace("To allow overriding", "It must be")
+    assert severities(read(f"{logs.START}{logs.TRACE}{warned}\n{logs.READY}")) == ["ok"]
+
+
 def test_every_message_has_its_example() -> None:
     """No pattern is there that was never seen to match."""
-    examples = [message for message, _, _ in logs.MESSAGES.values()]
+    examples = [message for message, _, _ in EXAMPLES.values()]
     for known in messages.MESSAGES:
         assert any(re.search(known.pattern, example) for example in examples), known.title
 
@@ -111,7 +145,7 @@ def text_of(source: Path) -> str:
 
 def test_messages_are_those_of_the_engine(vllm: Path) -> None:
     """vLLM's own source has each, in the file that we say."""
-    lacking = [words for words, file in logs.SOURCES.items() if words not in text_of(vllm / file)]
+    lacking = [words for words, file in SOURCES.items() if words not in text_of(vllm / file)]
     assert lacking == []
 
 

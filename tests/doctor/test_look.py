@@ -41,6 +41,30 @@ def test_gpus() -> None:
     assert machine.gpus("") == ()
 
 
+def test_capability_of_a_gpu() -> None:
+    """CUDA's, where the driver tells it."""
+    told = "NVIDIA GeForce RTX 3090, 24576, 10, 580.95.05, 8.6\nNVIDIA GB10, [N/A], [N/A], 580.95.05, 12.1\n"
+    assert [gpu.capability for gpu in machine.gpus(told)] == [(8, 6), (12, 1)]
+    for silent in ("A card, 1, 1, 470.1", "A card, 1, 1, 470.1, [N/A]"):
+        assert [gpu.capability for gpu in machine.gpus(silent)] == [None]
+
+
+def test_a_driver_that_knows_no_capability(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It refuses the whole question, and is asked again without."""
+    program = tmp_path / "nvidia-smi"
+    refused = 'echo "Field \\"compute_cap\\" is not a valid field to query."; exit 2'
+    program.write_text(
+        f'#!/bin/sh\ncase "$1" in *compute_cap*) {refused};; esac\necho "Tesla T4, 15360, 0, 470.1"\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    [gpu] = machine.look(docker({})).gpus
+    assert (gpu.name, gpu.capability) == ("Tesla T4", None)
+    program.write_text('#!/bin/sh\necho "Tesla T4, 15360, 0, 580.1, 7.5"\n')
+    [gpu] = machine.look(docker({})).gpus
+    assert gpu.capability == (7, 5)
+
+
 @pytest.mark.parametrize(
     ("said", "version"),
     [

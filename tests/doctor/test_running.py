@@ -155,6 +155,44 @@ def test_prefix_cache_of_a_hybrid() -> None:
     assert "prompts 702 on average" in finding.evidence
 
 
+def asked(block: int, prompt: float, **labels: str) -> Engine:
+    """An engine that was asked 150 prompts of that length, and found none in its cache."""
+    told = {"block_size": str(block), "enable_prefix_caching": "True", **labels}
+    info = ",".join(f'{name}="{value}"' for name, value in told.items())
+    counters = {
+        f"vllm:cache_config_info{{{info}}}": 1,
+        QUERIES: 150 * prompt,
+        HITS: 0,
+        "vllm:request_prompt_tokens_sum": 150 * prompt,
+        "vllm:request_prompt_tokens_count": 150,
+    }
+    return engine(counters)
+
+
+@pytest.mark.parametrize(("block", "unit"), [(784, 16), (544, 32), (528, 48), (1056, 48)])
+def test_prefix_cache_of_blocks_that_prompts_do_not_fill(block: int, unit: int) -> None:
+    """It is the block, whatever keys share: prompts of two blocks and more are judged by what they are."""
+    short = only(cache.prefix(asked(block, 600), NOT_ASKED, scrape(KEYS)))
+    assert f"multiples of {block} tokens" in short.title
+    assert f"prefix-match-unit: {unit} " in short.mend
+    long = only(cache.prefix(asked(block, 2 * block), NOT_ASKED, NOT_ASKED))
+    assert "put what changes" in long.mend
+
+
+def test_prefix_cache_of_a_block_that_was_chosen() -> None:
+    """vLLM refuses another unit than the block where all of attention is of one kind."""
+    chosen = asked(256, 300, user_specified_block_size="True", mamba_block_size="None")
+    mend = only(cache.prefix(chosen, NOT_ASKED, NOT_ASKED)).mend
+    assert "leave block-size out" in mend
+    assert "prefix-match-unit" not in mend
+
+
+def test_prefix_cache_of_prompts_within_a_block() -> None:
+    """Nothing is there to find, and nothing to mend."""
+    assert severities(cache.prefix(asked(128, 90), NOT_ASKED, scrape(KEYS))) == ["ok"]
+    assert severities(cache.prefix(asked(128, 200), NOT_ASKED, scrape(KEYS))) == ["hint"]
+
+
 QUERIES, HITS = "vllm:prefix_cache_queries_total", "vllm:prefix_cache_hits_total"
 SMALL = 'vllm:cache_config_info{block_size="16",enable_prefix_caching="True"}'
 OFF = 'vllm:cache_config_info{block_size="16",enable_prefix_caching="False"}'

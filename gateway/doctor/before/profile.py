@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from gateway.doctor import spread
 from gateway.doctor.evidence import Compose
 from gateway.doctor.finding import NOT_ASKED, Finding, NotLookedError, Severity, Unseen
-from gateway.doctor.kv_cache import HALF_WITHOUT_FP8, lacks_fp8
+from gateway.doctor.kv_cache import HALF_WITHOUT_FP8, OF_FLASHINFER, capability, fp8
 from gateway.doctor.machine import Gpu, Machine, memory
 from gateway.doctor.profile import Profile
 from gateway.doctor.vllm import LARGE_DEVICE_MIB
@@ -20,7 +20,11 @@ REMOVED = {
     "num-scheduler-steps": "leave it out: scheduling is asynchronous by itself",
 }
 Trouble = tuple[Severity, str, str, str]  # its severity, title, evidence and mend
-FP8_CACHES = frozenset({"fp8", "fp8_e4m3"})
+# v1/attention/backends/flashinfer.py of vLLM; on these cards it leaves them to Triton.
+WITHOUT_FLASHINFER = (
+    "attention sinks (gpt-oss), MLA (DeepSeek), images read both ways (Gemma 3), or heads other than 64, "
+    "128, 256 and 512"
+)
 USUAL_TOOLS = "hermes"  # what most families write that are not known by name
 
 
@@ -73,17 +77,29 @@ def _of_card(profile: Profile, machine: Machine, gpu: Gpu) -> Iterator[Trouble]:
 
 
 def _of_cache(profile: Profile, gpu: Gpu) -> Iterator[Trouble]:
-    cache = str(profile.flags.get("kv-cache-dtype", "auto"))
-    if cache in FP8_CACHES and lacks_fp8(profile, gpu):
-        title = f"{gpu.name} has no fp8e4nv in Triton: an fp8 cache does not start there"
-        mend = (
-            f"kv-cache-dtype: auto, {HALF_WITHOUT_FP8} for half the memory, or attention-backend: flashinfer"
-        )
-        yield "error", title, f"kv-cache-dtype {cache}", mend
+    cache = str(profile.flags.get("kv-cache-dtype") or "auto").lower()
+    if cache.startswith("fp8"):
+        yield from _of_fp8(profile, gpu, cache)
     if profile.number("kv-cache-memory-bytes") and profile.number("gpu-memory-utilization") is None:
         title = "The size of the cache is fixed, and the start still asks for 0.92 of the memory to be free"
         mend = "gpu-memory-utilization: 0.5, lower than what is free (v1/worker/utils.py, request_memory)"
         yield "hint", title, "kv-cache-memory-bytes set, gpu-memory-utilization not", mend
+
+
+def _of_fp8(profile: Profile, gpu: Gpu, cache: str) -> Iterator[Trouble]:
+    starts, has = fp8(profile, gpu, cache), capability(gpu)
+    if starts == "yes":
+        return
+    told = "" if has is None else f", compute capability {has[0]}.{has[1]}"
+    evidence, others = f"kv-cache-dtype {cache}{told}", f"{HALF_WITHOUT_FP8} for half the memory"
+    if starts == "by FlashInfer":
+        title = f"{gpu.name} has fp8 caches by FlashInfer alone: models that it cannot serve do not start"
+        mend = f"attention-backend: flashinfer; for a model with {WITHOUT_FLASHINFER}: "
+        yield "warning", title, evidence, f"{mend}kv-cache-dtype: auto, or {others}, which MLA has not"
+        return
+    title = f"{gpu.name} has no fp8e4nv in Triton: an fp8 cache does not start there"
+    backend = ", or attention-backend: flashinfer" if cache in OF_FLASHINFER and has and has >= (8, 0) else ""
+    yield "error", title, evidence, f"kv-cache-dtype: auto, or {others}{backend}"
 
 
 def parsers(profile: Profile) -> Iterator[Finding]:

@@ -10,10 +10,11 @@ from typing import Any
 
 from gateway.doctor.finding import Unseen
 from gateway.doctor.look import meminfo
-from gateway.doctor.look.programs import ABSENT, SECONDS, Docker, document, run
+from gateway.doctor.look.programs import ABSENT, SECONDS, SILENT, Docker, Done, document, run
 from gateway.doctor.machine import Gpu, Machine, version
 
 QUERY = "--query-gpu=name,memory.total,memory.used,driver_version"
+WITH_CAPABILITY = f"{QUERY},compute_cap"  # drivers before 510 refuse the whole question
 TOOLKIT = ("nvidia-container-runtime-hook", "nvidia-ctk", "nvidia-container-runtime")
 
 
@@ -64,7 +65,9 @@ def _toolkit(info: Mapping[str, Any]) -> bool:
 
 
 def _gpus() -> tuple[tuple[Gpu, ...], str]:
-    done = run(["nvidia-smi", QUERY, "--format=csv,noheader,nounits"])
+    done = _asked(WITH_CAPABILITY)
+    if done.code not in {0, ABSENT, SILENT}:
+        done = _asked(QUERY)
     if done.code == ABSENT:
         return (), ""
     if done.code:
@@ -72,10 +75,22 @@ def _gpus() -> tuple[tuple[Gpu, ...], str]:
     return gpus(done.out), ""
 
 
+def _asked(query: str) -> Done:
+    return run(["nvidia-smi", query, "--format=csv,noheader,nounits"])
+
+
 def gpus(listed: str) -> tuple[Gpu, ...]:
-    """The GPUs in what nvidia-smi answers to QUERY."""
-    rows = [row for row in csv.reader(listed.splitlines(), skipinitialspace=True) if len(row) == 4]
-    return tuple(Gpu(row[0], _number(row[1]), _number(row[2]), version(row[3])) for row in rows)
+    """The GPUs in what nvidia-smi answers to QUERY, with or without their capability."""
+    rows = [row for row in csv.reader(listed.splitlines(), skipinitialspace=True) if len(row) in {4, 5}]
+    return tuple(
+        Gpu(row[0], _number(row[1]), _number(row[2]), version(row[3]), _capability("".join(row[4:])))
+        for row in rows
+    )
+
+
+def _capability(text: str) -> tuple[int, int] | None:
+    found = re.fullmatch(r"(\d{1,2})\.(\d)", text.strip())
+    return (int(found[1]), int(found[2])) if found else None
 
 
 def _number(text: str) -> int | None:

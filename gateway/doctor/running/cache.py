@@ -8,7 +8,9 @@ from gateway.doctor.finding import Finding, Unseen, seen
 
 FEW_TOKENS = 5_000
 LITTLE = 0.05
-LARGE_BLOCK = 1000  # tokens: hybrids with linear attention align their blocks to a state of that size
+# Tokens; attention alone has blocks of 16 to 128. Hybrids with linear attention align theirs to a state: 528,
+# 784, 1056, and more.
+USUAL_BLOCK = 128
 MANY_KEYS = 3
 INFO = "vllm:cache_config_info"
 
@@ -30,6 +32,9 @@ def prefix(
         yield Finding(
             check, "ok", "The prefix cache works", f"{hit / asked:.0%} of {asked:.0f} prompt tokens"
         )
+    elif 0 < _prompt(last) <= granularity(last) <= USUAL_BLOCK:
+        told = f"block {granularity(last)} tokens, prompts {_prompt(last):.0f} on average"
+        yield Finding(check, "ok", "Prompts are too short for the prefix cache, and quickly read", told)
     else:
         title, evidence, mend = _reason(last, configuration, gateway)
         share = f"{hit / asked:.1%} of {asked:.0f} prompt tokens"
@@ -39,16 +44,12 @@ def prefix(
 def _reason(
     last: Exposition, configuration: Configuration | Unseen, gateway: Scrape | Unseen
 ) -> tuple[str, str, str]:
-    step, prompt = granularity(last), last.mean("vllm:request_prompt_tokens") or 0.0
-    if step >= LARGE_BLOCK and prompt < 2 * step:
+    step, prompt = granularity(last), _prompt(last)
+    if step > USUAL_BLOCK and prompt < 2 * step:
         return (
             f"Nothing is found in the prefix cache: hits end at multiples of {step} tokens",
             f"block {step} tokens, prompts {prompt:.0f} on average",
-            # v1/core/single_type_kv_cache_manager.py, _cache_partial_tail_block: a prompt's end alone is
-            # kept finer.
-            f"prefix-match-unit: {_unit(step)} in the profile helps prompts that continue "
-            "earlier ones, as turns of a "
-            f"chat; instructions that others share are found from {step} tokens on alone",
+            _finer(last, step),
         )
     keys = 0 if isinstance(gateway, Unseen) else len(gateway.last.by("gateway_key_requests_total", "key"))
     if _isolated(configuration) and keys >= MANY_KEYS:
@@ -75,6 +76,22 @@ def granularity(last: Exposition) -> int:
         if told.isdigit():
             return int(told)
     return 0
+
+
+def _prompt(last: Exposition) -> float:
+    return last.mean("vllm:request_prompt_tokens") or 0.0
+
+
+def _finer(last: Exposition, step: int) -> str:
+    chosen = last.info(INFO, "user_specified_block_size") == "True"
+    if chosen and last.info(INFO, "mamba_block_size") in {"", "None"}:
+        # With one kind of attention vLLM refuses any other unit than the block: v1/core/kv_cache_utils.py.
+        return "leave block-size out of the profile: vLLM takes a small one by itself"
+    # v1/core/single_type_kv_cache_manager.py, _cache_partial_tail_block: a prompt's end alone is kept finer.
+    return (
+        f"prefix-match-unit: {_unit(step)} in the profile helps prompts that continue earlier ones, as turns "
+        f"of a chat; instructions that others share are found from {step} tokens on alone"
+    )
 
 
 def _unit(step: int) -> int:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from gateway.doctor.evidence import EngineLog
 from gateway.doctor.finding import Finding, Unseen
 from gateway.doctor.profile import Profile
-from gateway.doctor.running.messages import MESSAGES, Message
+from gateway.doctor.running.message import Message
+from gateway.doctor.running.messages import MESSAGES
 
 START = "non-default args:"  # entrypoints/serve/utils/api_utils.py: once a start
 READY = "Application startup complete"  # uvicorn's
@@ -38,8 +39,9 @@ def findings(log: EngineLog, profile: Profile | Unseen) -> Iterator[Finding]:
 
 def _of_start(check: str, text: str, profile: Profile | Unseen) -> Iterator[Finding]:
     plain = _plain(text)
-    known = [_known(check, message, plain) for message in MESSAGES]
-    found = [finding for finding in known if finding]
+    found = _told(check, plain, echo=False)
+    if READY not in plain and not any(finding.severity == "error" for finding in found):
+        found += _told(check, plain, echo=True)[:1]
     # Marked as errors of a kind of their own by the lines around: torch says the same in all of them.
     special = any(finding.severity == "error" for finding in found)
     if not special and (memory := OUT_OF_MEMORY.search(plain)):
@@ -52,6 +54,11 @@ def _of_start(check: str, text: str, profile: Profile | Unseen) -> Iterator[Find
         )
         found.append(Finding(check, "error", "The engine died of something unknown here", fatal[0], mend))
     yield from found
+
+
+def _told(check: str, text: str, *, echo: bool) -> list[Finding]:
+    known = (_known(check, message, text) for message in MESSAGES if message.echo == echo)
+    return [finding for finding in known if finding]
 
 
 def _known(check: str, message: Message, text: str) -> Finding | None:

@@ -3,23 +3,8 @@
 The file of vLLM that a message is from stands above its pattern; torch's and Triton's own are marked so.
 """
 
-import re
-from collections.abc import Callable
-from dataclasses import dataclass
-
-from gateway.doctor.finding import Severity
-
-Match = re.Match[str]
-
-
-@dataclass(frozen=True)
-class Message:
-    """A line to look for. What is shown as evidence is what the pattern matches, nothing beside it."""
-
-    pattern: str
-    severity: Severity
-    title: str
-    mend: str | Callable[[Match], str]
+from gateway.doctor.running.message import Match, Message
+from gateway.doctor.running.refusals import REFUSALS
 
 
 def _shorter(match: Match) -> str:
@@ -59,6 +44,12 @@ def _utilisation(match: Match) -> str:
     )
 
 
+def _of_old_card(match: Match) -> str:
+    plain = match["type"] or "bfloat16"
+    full = f"kv-cache-dtype: auto in the profile ({plain} if it is auto already: the checkpoint asks for fp8)"
+    return full if match["kind"] == "MLA" else f"{full}, or int8_per_token_head for half the memory"
+
+
 MESSAGES: tuple[Message, ...] = (
     # v1/core/kv_cache_utils.py, _check_enough_kv_cache_memory
     Message(
@@ -71,7 +62,8 @@ MESSAGES: tuple[Message, ...] = (
         _shorter,
     ),
     Message(
-        r"No available memory for the cache blocks",
+        r"No available memory for the cache blocks|"
+        r"Cannot auto-fit max_model_len: not enough GPU memory available",
         "error",
         "The weights leave no memory for the KV cache",
         "a higher gpu-memory-utilization (by 0.05), a smaller or more quantised model, "
@@ -136,12 +128,15 @@ MESSAGES: tuple[Message, ...] = (
         "The GPU does not compute in the weights' format: they save memory and no time",
         "an INT4 checkpoint (AWQ, GPTQ, AutoRound) is smaller and as fast here",
     ),
-    # Triton's compiler
+    # v1/attention/backends/triton_attn.py and mla/triton_mla.py
+    # v1/attention/ops/triton_reshape_and_cache_flash.py; the last is of Triton's compiler
     Message(
-        r"type fp8e4nv not supported in this architecture",
+        r"FP8 KV cache is not supported by the Triton (?P<kind>attention|MLA) backend on [^\n]{1,100}"
+        r"\(compute capability [^)\n]{1,10}\)(?:;[^\n]{1,80}Re-run with --kv-cache-dtype (?P<type>\w+))?|"
+        r"an FP8 KV cache needs native fp8e4nv \(SM89\+\)|type fp8e4nv not supported in this architecture",
         "error",
         "An fp8 KV cache or kernel does not run on this GPU",
-        "kv-cache-dtype: auto in the profile, or int8_per_token_head for half the memory",
+        _of_old_card,
     ),
     # config/vllm.py and compressed_tensors.py
     Message(
@@ -218,7 +213,14 @@ MESSAGES: tuple[Message, ...] = (
         "sudo ss -ltnp 'sport = :8000' shows by whom; stop that, or choose another port in the profile",
     ),
     Message(
-        r"Bus error",
+        r"No space left on device",
+        "error",
+        "A disk is full",
+        "df -h; docker system df; docker image prune -a, or WEIGHTS_DIR=/large/disk in .env",
+    ),
+    # distributed/device_communicators/shm_broadcast.py, check_shm_free_space
+    Message(
+        r"Bus error|Insufficient space in /dev/shm for [^\n]{1,120}",
         "error",
         "Shared memory ran out",
         "shm_size: 8gb for the engine's container, or ipc: host",
@@ -230,4 +232,5 @@ MESSAGES: tuple[Message, ...] = (
         "moe-backend: marlin for NVFP4 on sm_12x; then leave out speculative decoding; then "
         "enforce-eager: true",
     ),
+    *REFUSALS,
 )  # fmt: skip
