@@ -16,7 +16,6 @@ from deploy.box.machine import Machine
 from deploy.box.places import Places
 from deploy.local import model_block, whole_file
 from deploy.local.problem import Problem
-from gateway.doctor.look import programs
 from gateway.doctor.machine import Gpu
 from gateway.planner import catalogue, hardware, profile, shipped
 from gateway.planner.hardware import Hardware
@@ -65,22 +64,14 @@ def hardware_of(places: Places, seen: Machine, found: Mapping[str, str]) -> Hard
         raise Problem("nvidia-smi shows no GPU here, so that nothing can be planned: nothing was changed.")
     at = profiles.card(seen, name)
     try:
-        return _of_card(seen.gpus[at], _capability(at))
+        return _of_card(seen.gpus[at])
     except PlanProblem as problem:
         raise Problem(f"{problem} Nothing was changed.") from problem
 
 
-def _of_card(card: Gpu, capability: tuple[int, int] | None) -> Hardware:
+def _of_card(card: Gpu) -> Hardware:
     told = card.memory * MIB if card.memory else None
-    return hardware.of_card(card.name, told, capability=capability)
-
-
-def _capability(at: int) -> tuple[int, int] | None:
-    """CUDA's, of one card, as its driver says it: some kernels are missing on some cards."""
-    done = programs.run(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"])
-    lines = done.out.splitlines()
-    found = re.fullmatch(r"(\d{1,2})\.(\d)", lines[at].strip()) if at < len(lines) else None
-    return (int(found[1]), int(found[2])) if found else None
+    return hardware.of_card(card.name, told, capability=card.capability)
 
 
 def _cpu(places: Places) -> Hardware:
