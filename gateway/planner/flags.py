@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from gateway.planner import parsers
+from gateway.planner import backends, parsers
 from gateway.planner.hardware import Hardware
 from gateway.planner.kv_cache import KVCache
-from gateway.planner.shape import Attention, Shape, State
+from gateway.planner.shape import Shape
 
 Value = bool | int | float | str | list[str]
 Part = Literal["named", "capacity", "special", "everywhere"]
@@ -26,9 +26,8 @@ class Flag:
     part: Part = "capacity"
 
 
-# What vLLM's FlashInfer backend takes (v1/attention/backends/flashinfer.py).
+# Of those that FlashInfer reads, the types that another backend is chosen for, or none.
 _FLASHINFER_TYPES = frozenset({"fp8", "fp8_e4m3", "fp8_e5m2"})
-_FLASHINFER_WIDTHS = frozenset({64, 128, 256, 512})
 # Whose reasons hold whoever chose the value.
 _TELLING = frozenset(
     {
@@ -200,7 +199,7 @@ def _kernels(shape: Shape, kv_cache_dtype: str, hardware: Hardware | None) -> It
 
 def _attention(shape: Shape, kv_cache_dtype: str, hardware: Hardware) -> Iterator[Flag]:
     capability = hardware.capability or (0, 0)
-    if kv_cache_dtype not in _FLASHINFER_TYPES or not _flashinfer(shape, capability):
+    if kv_cache_dtype not in _FLASHINFER_TYPES or not _flashinfer(shape, kv_cache_dtype, capability):
         return
     if capability[0] == 12:
         yield Flag(
@@ -215,11 +214,8 @@ def _attention(shape: Shape, kv_cache_dtype: str, hardware: Hardware) -> Iterato
         )  # fmt: skip
 
 
-def _flashinfer(shape: Shape, capability: tuple[int, int]) -> bool:
+def _flashinfer(shape: Shape, kv_cache_dtype: str, capability: tuple[int, int]) -> bool:
     """Whether vLLM would start with it: its `FlashInferBackend` refuses the rest, and does not fall back."""
     if shape.model_type.startswith("gemma") and shape.vision:
         return False  # images are attended to from both sides, which it cannot
-    if shape.model_type.startswith("gpt_oss") and capability[0] == 8:
-        return False  # it has sinks from sm_90 on alone
-    layers = [layer for layer in shape.layers if not isinstance(layer, State)]
-    return all(isinstance(layer, Attention) and layer.key_dim in _FLASHINFER_WIDTHS for layer in layers)
+    return backends.flashinfer_takes(shape, kv_cache_dtype, capability)

@@ -18,6 +18,7 @@ _HEAD_BYTES: MappingProxyType[str, Callable[[int], int]] = MappingProxyType(
     }
 )
 _LATENT_BYTES = MappingProxyType({"fp8_ds_mla": 656, "nvfp4_ds_mla": 352})
+LATENT_TYPES = frozenset(_LATENT_BYTES)
 CACHE_TYPES = ("auto", *_HEAD_BYTES, *_LATENT_BYTES)
 
 

@@ -1,5 +1,6 @@
 """Puts a plan together: a model on a machine, with what the operator has decided and what follows."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -112,13 +113,8 @@ def make(model: Model, hardware: Hardware | None, options: Options, bandwidth: f
             "--hardware is missing: name the machine, as in --hardware spark, describe it, as in --memory "
             "24GiB --bandwidth 936GB/s, or give the cache's size, as in --kv-cache-bytes 6GiB."
         )
-    engine = _engine(model.shape, hardware, options)
-    refusals.check(model.shape, engine, options.max_num_seqs)
-    divided = _memory(model, hardware, options, engine)
-    bytes_left = options.kv_cache_bytes if options.kv_cache_bytes is not None else _left(divided)
-    if options.max_model_len is None and options.kv_cache_bytes is None:
-        engine = replace(engine, max_model_len=_length(model.shape, engine, bytes_left))
-    cache = kv_cache.compute(model.shape, engine, bytes_left)
+    cache, divided = _planned(model, hardware, options)
+    engine = cache.engine
     seqs = options.max_num_seqs or min(_seqs(model.shape, hardware, cache), engine.max_num_batched_tokens)
     rate = hardware.bandwidth_bytes_per_second if hardware else bandwidth
     plan = Plan(
@@ -131,7 +127,7 @@ def make(model: Model, hardware: Hardware | None, options: Options, bandwidth: f
         speed.steps(rate, model.shape, engine, model.weights) if rate else (),
         seqs,
         max(1, min(seqs, cache.at_once(speed.REQUEST_TOKENS))),
-        alternatives=_alternatives(model.shape, cache),
+        alternatives=_alternatives(model, hardware, options, cache),
     )
     return replace(
         plan,
@@ -141,6 +137,22 @@ def make(model: Model, hardware: Hardware | None, options: Options, bandwidth: f
             *risks.of_weights(model.shape, model.weights),
         ),
     )
+
+
+def _planned(model: Model, hardware: Hardware | None, options: Options) -> tuple[KVCache, Memory | None]:
+    """The cache and how memory is divided, at the length that was asked for, else at the best that fits."""
+    if options.max_model_len is None and options.kv_cache_bytes is None:
+        options = replace(options, max_model_len=_length(model, hardware, options))
+    return _at(model, hardware, options)
+
+
+def _at(model: Model, hardware: Hardware | None, options: Options) -> tuple[KVCache, Memory | None]:
+    """The same at the length of the options, else at what vLLM takes: on a CPU, memory depends on it too."""
+    engine = _engine(model.shape, hardware, options)
+    refusals.check(model.shape, engine, hardware, options.max_num_seqs)
+    divided = _memory(model, hardware, options, engine)
+    given = options.kv_cache_bytes
+    return kv_cache.compute(model.shape, engine, _left(divided) if given is None else given), divided
 
 
 def _engine(shape: Shape, hardware: Hardware | None, options: Options) -> Engine:
@@ -192,18 +204,20 @@ def _left(divided: Memory | None) -> int:
     return max(0, divided.left_bytes) if divided else 0
 
 
-def _length(shape: Shape, engine: Engine, bytes_left: int) -> int:
+def _length(model: Model, hardware: Hardware | None, options: Options) -> int:
     """The longest usual length of which four requests fit at once; else the longest of which one does.
 
     Of a cache that does not hold the shortest of them, that one, with which vLLM does not start.
     """
-    most = shape.unasked_model_len
+    most = model.shape.unasked_model_len
+    found = 0
     for length in (most, *(one for one in _LENGTHS if one < most)):
-        cache = kv_cache.compute(shape, replace(engine, max_model_len=length), bytes_left)
+        cache, _ = _at(model, hardware, replace(options, max_model_len=length))
         if cache.starts and cache.max_concurrency >= _WANTED_CONCURRENCY:
             return length
-    longest = min(most, kv_cache.compute(shape, engine, bytes_left).longest)
-    return next((one for one in _LENGTHS if one <= longest), min(most, SHORTEST_TOKENS))
+        if cache.starts and length in _LENGTHS:
+            found = found or length
+    return found or min(most, SHORTEST_TOKENS)
 
 
 def _seqs(shape: Shape, hardware: Hardware | None, cache: KVCache) -> int:
@@ -246,17 +260,30 @@ def served_name(name: str) -> str:
     return "".join(one if one.isprintable() and one != "*" else "-" for one in own).strip() or "model"
 
 
-def _alternatives(shape: Shape, cache: KVCache) -> tuple[Alternative, ...]:
-    """What twice the context, an fp8 cache, prefix caching off, and shorter steps would change."""
+def _alternatives(
+    model: Model, hardware: Hardware | None, options: Options, cache: KVCache
+) -> tuple[Alternative, ...]:
+    """What twice the context, an fp8 cache, prefix caching off, and shorter steps would change.
+
+    Each is what a plan of this length with that option would have, and none that vLLM would refuse.
+    """
+    found = []
+    for name, one in _changed(model.shape, replace(options, max_model_len=cache.engine.max_model_len), cache):
+        try:
+            found.append(Alternative(name, _at(model, hardware, one)[0]))
+        except PlanProblem:
+            continue
+    return tuple(found)
+
+
+def _changed(shape: Shape, options: Options, cache: KVCache) -> Iterator[tuple[str, Options]]:
     engine = cache.engine
-    changed = []
     if engine.max_model_len * 2 <= shape.max_model_len:
-        changed.append(("max-model-len doubled", replace(engine, max_model_len=engine.max_model_len * 2)))
-    if engine.kv_cache_dtype == "auto" and not (shape.states and not shape.hybrid):
-        changed.append(("kv-cache-dtype fp8", replace(engine, kv_cache_dtype="fp8")))
+        yield "max-model-len doubled", replace(options, max_model_len=engine.max_model_len * 2)
+    if engine.kv_cache_dtype == "auto" and not shape.only_states:
+        yield "kv-cache-dtype fp8", replace(options, kv_cache_dtype="fp8")
     if engine.prefix_caching:
-        changed.append(("prefix caching off", replace(engine, prefix_caching=False)))
+        yield "prefix caching off", replace(options, prefix_caching=False)
     if any(getattr(layer, "window", None) for layer in shape.layers) and engine.max_num_batched_tokens > 2048:
         # A window keeps what is under way besides: of long steps more than of the window itself.
-        changed.append(("max-num-batched-tokens 2,048", replace(engine, max_num_batched_tokens=2048)))
-    return tuple(Alternative(name, kv_cache.compute(shape, one, cache.bytes)) for name, one in changed)
+        yield "max-num-batched-tokens 2,048", replace(options, max_num_batched_tokens=2048)

@@ -41,7 +41,7 @@ def read(
     # gpt-oss: the experts alone.
     dense = float(dtype_bytes) if method == "mxfp4" else size
     cache = "auto" if latent and method == "compressed-tensors" else _kv_cache_dtype(own, method)
-    return Quantization(_name(own, method), size, dense, cache)
+    return Quantization(_name(own, method), size, dense, cache, _cache_scales(own, method))
 
 
 def _method(own: Fields) -> str:
@@ -113,6 +113,13 @@ def _name(own: Fields, method: str) -> str:
         size = _compressed(own)
         return {1.0: "fp8 or int8", _NVFP4: "nvfp4", _INT4: "int4"}.get(size, method)
     return {"awq": "int4", "gptq": "int4", "auto-round": "int4"}.get(method, method)
+
+
+def _cache_scales(own: Fields, method: str) -> bool:
+    """Whether vLLM's `get_quant_method` has one for attention, which `_init_kv_cache_quant` asks."""
+    if method == "compressed-tensors":
+        return own.part("kv_cache_scheme") is not None
+    return method == "fp8" or method.startswith("modelopt")
 
 
 def _kv_cache_dtype(own: Fields, method: str) -> str:

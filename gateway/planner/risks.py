@@ -1,5 +1,6 @@
 """What is known to go wrong with a kind of model on a kind of hardware, each with its mend."""
 
+from gateway.planner import backends
 from gateway.planner.hardware import Hardware
 from gateway.planner.kv_cache import KVCache
 from gateway.planner.shape import Shape
@@ -92,10 +93,7 @@ def _of_hardware(hardware: Hardware, shape: Shape) -> list[str]:
                 "#39825): moe-backend marlin."
             )
     if hardware.capability and hardware.capability < (8, 9):
-        found.append(
-            "Triton has no fp8e4nv on sm_86 (vllm#26431): an fp8 cache needs FlashInfer, or "
-            "int8_per_token_head."
-        )
+        found.append(_without_fp8(hardware, hardware.capability, shape))
         if method in ("fp8", "nvfp4"):
             found.append(
                 f"{method} weights run through Marlin here: they save memory, not time (vllm#45306)."
@@ -106,3 +104,16 @@ def _of_hardware(hardware: Hardware, shape: Shape) -> list[str]:
             "max-num-batched-tokens, then lower the utilisation by 0.03 (club-3090#487)."
         )
     return found
+
+
+def _without_fp8(hardware: Hardware, capability: tuple[int, int], shape: Shape) -> str:
+    """What a card before sm_89 has for an fp8 cache of this model, and in its place."""
+    lacks = f"Triton has no fp8e4nv on sm_{capability[0]}{capability[1]} (vllm#26431): "
+    if shape.latent:
+        return f"{lacks}latent attention has no smaller cache than one of 16 bits here."
+    if backends.take(shape, "fp8", hardware):
+        return f"{lacks}an fp8 cache needs FlashInfer, or int8_per_token_head."
+    return (
+        f"{lacks}FlashInfer does not serve this model here, so an fp8 cache does not start; "
+        "int8_per_token_head does."
+    )

@@ -83,13 +83,15 @@ class Parameters:
 class Quantization:
     """How weights are stored: bytes a weight in experts and in other layers.
 
-    Embedding and output layer stay in 16 bit. `kv_cache_dtype` is what the checkpoint itself asks for.
+    Embedding and output layer stay in 16 bit. `kv_cache_dtype` is what the checkpoint itself asks for, and
+    `cache_scales` tells whether vLLM looks in it for the scales of an fp8 cache.
     """
 
     method: str
     expert_bytes: float
     dense_bytes: float
     kv_cache_dtype: str = "auto"
+    cache_scales: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,11 @@ class Shape:
     def hybrid(self) -> bool:
         """Whether it has both kinds of layers."""
         return 0 < len(self.states) < len(self.layers)
+
+    @property
+    def only_states(self) -> bool:
+        """Whether no layer keeps keys and values."""
+        return len(self.states) == len(self.layers)
 
     @property
     def aligning(self) -> tuple[State, ...]:

@@ -130,7 +130,7 @@ def test_a_share_is_not_rounded(tmp_path: Path, share: str) -> None:
         ("qwen3-8b-awq", "rtx4090", "fp8", None),
         ("qwen3-8b-awq", "rtx5090", "fp8", "flashinfer"),
         ("qwen3-8b-awq", "rtx5090", "fp8_per_token_head", None),  # FlashInfer does not take it
-        ("gpt-oss-20b", "rtx3090", "fp8", None),  # nor attention sinks before sm_90
+        ("gpt-oss-20b", "rtx3090", "int8_per_token_head", None),  # nor attention sinks before sm_90
         ("glm-4.7-flash", "rtx-pro-6000", "fp8", None),  # nor MLA
     ],
 )
